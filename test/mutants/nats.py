@@ -24,6 +24,7 @@ REQUESTS, LOG = "store/nats/job_requests.hpp", "store/nats/job_log.hpp"
 DIAL, NAMES, FRAMING = "store/nats/dial.hpp", "store/nats/names.hpp", "store/nats/framing.hpp"
 REPLICA, LOCKS = "store/nats/job_replica.hpp", "store/nats/locks.hpp"
 TIME, DIGEST = "store/nats/store_time.hpp", "store/nats/table_digest.hpp"
+ROOM = "store/nats/job_room.hpp"
 
 MUTANTS = [
     ("overwrites", "a record is written whoever has written it meanwhile", RECORD,
@@ -124,9 +125,12 @@ MUTANTS = [
     ("early_is_certain", "a newcomer is certain at once", TIME,
      "certain_ = !found.note;", instead("certain_ = true;"),
      {UNIT_TIMES: ["F100_a_newcomer*", "a_newcomer*"]}),
-    ("full_is_full", "what empties a log that is full does not wait for room", KEEPER,
-     "before > (adds ? 0 : most_waits_for_room)", value("true"),
+    ("full_is_full", "what empties a log that is full does not wait for room", ROOM,
+     "before > (adds ? 0 : most_waits_for_room) && now >= room_until_", value("true"),
      {FULL: ["F61_what*"]}),
+    ("room_is_known_at_once", "room that the servers of a cluster do not know yet is not waited for", RECORD,
+     "room_until_ = saturating_add(now, nats_reserve::spread);", instead("room_until_ = now;"),
+     {FULL: ["F61_a_full_account_of*"]}),
     ("reserve_stays", "what is kept for renewals is not given up for them", RECORD,
      "if (!std::exchange(gave_, true)) {",
      before("return failed(make_error_code(errc::store_full));"),

@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_NATS_IMAGE_WRITER_HPP
 #define WEIR_STORE_NATS_IMAGE_WRITER_HPP
 
+#include "weir/clock/system.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/job.hpp"
@@ -15,6 +16,7 @@
 #include "weir/store/nats/names.hpp"
 #include "weir/store/nats/reply.hpp"
 #include "weir/store/nats/request.hpp"
+#include "weir/store/nats/reserve.hpp"
 #include "weir/time.hpp"
 
 #include <boost/uuid/uuid_io.hpp>
@@ -234,7 +236,11 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     record_.parts = parts_.size();
     maker_.reset();
     held_.reset();
-    for (int i = 0; i != at_a_time; ++i) write_part();
+    auto begin = [self = shared_from_this()] {
+      for (int i = 0; i != at_a_time; ++i) self->write_part();
+    };
+    // In a cluster more would be written than there is room for, before a server knows of it.
+    full_ && on->options().replicas > 1 ? make_way(begin) : begin();
   }
 
   void write_part() {
@@ -261,14 +267,29 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     if (gives_up_) return;
     refused_.push_back(part);
     if (refused_.size() != 1) return;  // that is on its way
-    if (given_ == most_given) return give_up();
+    auto const on = link_.lock();
+    if (!on) return end();
+    auto again = [self = shared_from_this()] {
+      for (auto const n : std::exchange(self->refused_, {})) self->write_part(n);
+    };
+    if (on->later(room_until_, again)) return;
+    given_ == most_given ? give_up() : make_way(std::move(again));
+  }
+  void make_way(std::function<void()> then) {
     auto const feed = feed_.lock();
     if (!feed) return end();
-    remove_older(0, [self = shared_from_this(), feed] {
-      feed->give_room(self->given_++, [self] {
-        for (auto const n : std::exchange(self->refused_, {})) self->write_part(n);
+    remove_older(0, [self = shared_from_this(), feed, then = std::move(then)] {
+      feed->give_room(self->given_++, [self, then] {
+        self->room_until_ = self->known_by_all();
+        then();
       });
     });
+  }
+  /// When all servers know of the room that was made now.
+  [[nodiscard]] steady_time known_by_all() const {
+    auto const on = link_.lock();
+    auto const spread = on && on->options().replicas > 1 ? nats_reserve::spread : duration{};
+    return saturating_add(system_clock{}.steady_now(), spread);
   }
   void remove_older(std::size_t n, std::function<void()> then) {
     auto const on = link_.lock();
@@ -370,7 +391,8 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   std::uint64_t written_ = 0;
   static constexpr int most_given = 2;  // times that room is given up
   int given_ = 0;
-  std::vector<std::size_t> refused_;  // parts, for want of room
+  steady_time room_until_ = steady_time::min();  // what was given up may be of no use until then
+  std::vector<std::size_t> refused_;             // parts, for want of room
   bool gives_up_ = false;
   bool made_ = false;
   bool over_ = false;

@@ -15,6 +15,7 @@
 #include "weir/store/nats/job_feed.hpp"
 #include "weir/store/nats/job_log.hpp"
 #include "weir/store/nats/job_replica.hpp"
+#include "weir/store/nats/job_room.hpp"
 #include "weir/store/nats/link.hpp"
 #include "weir/store/nats/reply.hpp"
 #include "weir/store/nats/request.hpp"
@@ -43,28 +44,23 @@
 // to write several of them in one batch that is refused whenever anybody else was faster, and to
 // find the next job somebody has to know them all anyway.
 //
-// What it costs: in each process memory for all jobs of a shard, and the reading of all its
-// commands; on the server the bytes of each command until an image takes their place, about 50 and
-// what the command has in texts.
+// What it costs: in the process that owns the shard memory for all its jobs; on the server the
+// bytes of each command until an image takes their place, about 50 and what the command has in
+// texts.
 namespace weir::detail {
 
 /// Executes the commands on a shard, in the strand of the link.
 ///
 /// What is asked for together goes in one message. What only reads, or finds nothing to do, is not
 /// written: the replica is brought to where the log was when it was asked for, and answers then.
-class nats_job_keeper final : public nats_job_feed {
+class nats_job_keeper final : public nats_job_room {
  public:
-  using call = std::shared_ptr<nats_job_call>;
   using waiter = std::shared_ptr<parked<error_code, hint>>;
 
   /// @param common the reserve of all that is in the store
   nats_job_keeper(std::shared_ptr<nats_link> const& link, std::uint32_t shard,
                   std::shared_ptr<nats_reserve> common)
-      : nats_job_feed{link, shard},
-        common_{std::move(common)},
-        own_{std::make_shared<nats_reserve>(link, std::to_string(shard), common_->process())},
-        spare_{std::make_shared<nats_reserve>(link, std::to_string(shard) + "-spare",
-                                              common_->process())} {}
+      : nats_job_room{link, shard, std::move(common)} {}
 
   void submit(call c) {
     auto const on = link();
@@ -113,8 +109,6 @@ class nats_job_keeper final : public nats_job_feed {
   static constexpr std::size_t most_flights = 4;  // messages that are not known to be stored
   static constexpr std::size_t batch_size = 128U << 10U;  // bytes, unless one command has more
   static constexpr std::size_t most_commands = 1000;      // in a message
-  static constexpr int most_waits_for_room = 2;           // of a command
-  static constexpr duration image_pause = std::chrono::seconds{5};  // after one without room
 
   struct flight {
     std::vector<call> calls;
@@ -130,11 +124,11 @@ class nats_job_keeper final : public nats_job_feed {
 
   /// Nothing waits for an answer.
   [[nodiscard]] bool idle() const noexcept {
-    return waiting_.empty() && outgoing_.empty() && flights_.empty() && for_room_.empty() &&
-           adding_calls_.empty() && reads_.empty() && asked_.empty() && due_.empty();
+    return waiting_.empty() && outgoing_.empty() && flights_.empty() && nobody_wants_room() &&
+           reads_.empty() && asked_.empty() && due_.empty();
   }
 
-  [[nodiscard]] nats_now time() {
+  [[nodiscard]] nats_now time() override {
     auto const on = link();
     if (!on) return {};
     return nats_agreed(on->now(), replica().seen(), system_clock{}.steady_now() - read_at_);
@@ -142,16 +136,14 @@ class nats_job_keeper final : public nats_job_feed {
 
   // ------------------------------------------------------------------- what waits for a connection
 
-  void wait(call c) {
+  void wait(call c) override {
     auto const on = link();
     if (!on) return c->fail(errc::closed);
     waiting_.add(self(), on->strand(), std::move(c), on->options().offline_patience);
   }
 
   void became_current() override {
-    keep_room();  // before anything is added
-    own_->look();
-    spare_->look();
+    look_for_room();  // before anything is added
     read_at_ = system_clock{}.steady_now();
     // What was given to the connection before, and is not in the log, is not known to be refused
     // either: a server may still have it.
@@ -178,9 +170,7 @@ class nats_job_keeper final : public nats_job_feed {
     auto const on = link();
     if (!on) return;
     for (auto& c : std::exchange(outgoing_, {})) wait(std::move(c));
-    for (auto& c : std::exchange(for_room_, {})) wait(std::move(c));
-    for (auto& c : std::exchange(adding_calls_, {})) wait(std::move(c));
-    images_for_room_ = images_for_adding_ = false;
+    want_no_room();
     for (auto& c : std::exchange(reads_, {})) wait(std::move(c));
     for (auto& c : std::exchange(asked_, {})) wait(std::move(c));
     for (auto& [at, c] : std::exchange(due_, {})) wait(std::move(c));
@@ -271,7 +261,7 @@ class nats_job_keeper final : public nats_job_feed {
 
   // ------------------------------------------------------------------------------ what is written
 
-  void log(call c, nats_now now) {
+  void log(call c, nats_now now) override {
     auto const on = link();
     if (!on) return c->fail(errc::closed);
     if (auto const adds = c->adds(replica().shard(), now); adds != 0) {
@@ -337,7 +327,12 @@ class nats_job_keeper final : public nats_job_feed {
   }
   void stored(std::uint64_t n, nats_written const& w) {
     auto const at = flights_.find(n);
-    if (w.failed == errc::store_full && at != flights_.end()) return wait_for_room(n);
+    if (w.failed == errc::store_full && at != flights_.end()) {
+      auto const calls = std::move(at->second.calls);
+      flights_.erase(at);
+      wait_for_room(calls);
+      return flush_soon();
+    }
     if (w.failed == errc::store_unavailable) return put_off(n);
     if (w.failed || w.overtaken) {
       return fail(n, w.failed ? w.failed : make_error_code(errc::store_unavailable));
@@ -392,147 +387,6 @@ class nats_job_keeper final : public nats_job_feed {
     flush_soon();
   }
 
-  /// There is no room in the log. At the first refusal of a call an image is written, and the log
-  /// is cut behind it. At the second the common reserve and that of the log are given up, at the
-  /// third that of the next image; the fourth is its error. A call that adds records has the first
-  /// of these steps only.
-  void wait_for_room(std::uint64_t n) {
-    auto const at = flights_.find(n);
-    auto const calls = std::move(at->second.calls);
-    flights_.erase(at);
-    int step = -1;
-    for (auto const& c : calls) {
-      auto const before = images_for_room_ ? 0 : c->waits_for_room++;
-      bool const adds = current() && c->adds(replica().shard(), time()) != 0;
-      if (before > (adds ? 0 : most_waits_for_room)) {
-        c->fail(make_error_code(errc::store_full));
-        continue;
-      }
-      step = std::max(step, before);
-      c->stays();
-      current() ? for_room_.push_back(c) : wait(c);
-    }
-    flush_soon();
-    if (step < 0 || images_for_room_ || !current()) return;
-    if (step == 0 && system_clock{}.steady_now() >= no_image_until_) {
-      images_for_room_ = true;
-      return write_image(true);
-    }
-    auto const go_on = if_there([](nats_job_keeper& k) { k.go_on_by_room(); });
-    step == 2 ? own_->give(go_on) : give_two(*spare_, *common_, go_on);
-  }
-  void go_on_by_room() {
-    for (auto& c : std::exchange(for_room_, {})) {
-      if (!current()) {
-        wait(std::move(c));
-      } else if (c->adds(replica().shard(), time()) != 0) {
-        log(std::move(c), time());
-      } else {
-        outgoing_.push_back(std::move(c));
-      }
-    }
-    flush_soon();
-  }
-  void image_ended(bool full, bool made) override {
-    auto const on = link();
-    if (!on) return;
-    if (!full) {
-      bool const wanted = images_for_room_ || images_for_adding_;
-      if (wanted) post_task(on->strand(), [self = self()] { self->write_image(true); });
-      return;
-    }
-    images_for_room_ = images_for_adding_ = false;
-    if (!made && on->up())
-      no_image_until_ = saturating_add(system_clock{}.steady_now(), image_pause);
-    // Calls go on when there is room for the next image again: otherwise the log would take it. It
-    // will be about as large.
-    auto const step = common_->wanted() / 2;
-    if (current() && own_->wanted() > 0 && step != 0) {
-      own_->is_to_be(replica().last_image() / 16 * 17 + step / 8, step);
-    }
-    own_->regain(if_there([](nats_job_keeper& k) {
-                   k.go_on_by_room();
-                   if (!k.adding_calls_.empty()) k.try_to_add(true);
-                 }),
-                 true);
-  }
-
-  // A command that adds records waits until the reserves are whole again.
-
-  [[nodiscard]] bool may_add() const noexcept {
-    return common_->whole() && own_->whole() && spare_->whole();
-  }
-  void add_later(call c) {
-    if (c->waits_for_room++ >= most_waits_for_room) return c->fail(errc::store_full);
-    adding_calls_.push_back(std::move(c));
-    if (adding_calls_.size() == 1) try_to_add(false);
-  }
-  /// @param imaged an image was tried, too
-  void try_to_add(bool imaged) {
-    auto const over = [imaged](nats_job_keeper& k) { k.add_or_refuse(imaged); };
-    // Much has gone since, so that there may be room now.
-    bool const eased =
-        current() && used_when_refused_ != 0 && replica().used() <= used_when_refused_ / 8 * 7;
-    if (eased) used_when_refused_ = replica().used();
-    own_->regain(if_there([over, eased](nats_job_keeper& k) {
-                   if (!k.own_->whole()) return over(k);
-                   k.common_->regain(k.if_there([over, eased](nats_job_keeper& l) {
-                     if (!l.common_->whole()) return over(l);
-                     l.spare_->regain(l.if_there(over), eased);
-                   }),
-                                     eased);
-                 }),
-                 eased);
-  }
-  void add_or_refuse(bool imaged) {
-    auto const on = link();
-    if (!on || adding_calls_.empty() || images_for_adding_) return;
-    // An image of now may be a small one, and the log that is kept beside the last one long.
-    bool const pays = current() && system_clock{}.steady_now() >= no_image_until_ &&
-                      (replica().since_image() > replica().last_image() / 4 ||
-                       2 * replica().used() < replica().used_at_image());
-    if (!may_add() && !imaged && on->up() && pays) {
-      images_for_adding_ = true;
-      return write_image(true);
-    }
-    for (auto& c : std::exchange(adding_calls_, {})) {
-      if (!current() || !on->up()) {
-        wait(std::move(c));
-      } else if (may_add()) {
-        log(std::move(c), time());
-      } else {
-        used_when_refused_ = std::max(used_when_refused_, replica().used());
-        c->fail(errc::store_full);
-      }
-    }
-  }
-
-  /// An image of the shard needs room as long as the one before it is there, and between two of
-  /// them the log does. Both are kept beside what is kept for all.
-  void keep_room() {
-    auto const step = common_->wanted() / 2;
-    if (step == 0) return;
-    auto const image = replica().last_image() + replica().since_image() / 4 * 5;
-    bool const small = image <= step;
-    auto const want = small ? 0 : ((image + image / 16) / step + 1) * step;
-    // While nothing is added images do not grow, or by little: the log needs the room.
-    bool const grows = want > own_->wanted() && (own_->wanted() == 0 || may_add());
-    if (!grows && want + 4 * step >= own_->wanted()) return;
-    own_->want(want, step);
-    spare_->want(small ? 0 : (image / 4 / step + 1) * step, step);
-  }
-  void give_room(int step, std::function<void()> then) override {
-    if (step == 0) return give_two(*spare_, *own_, std::move(then));
-    // The common reserve is not for an image that is tried only to add something.
-    images_for_room_ ? common_->give(std::move(then)) : then();
-  }
-  static void give_two(nats_reserve& a, nats_reserve& b, std::function<void()> then) {
-    a.give([b = b.weak_from_this(), then = std::move(then)] {
-      auto const next = b.lock();
-      next ? next->give(then) : then();
-    });
-  }
-
   // ---------------------------------------------------------------------------------- the log
 
   bool read(nats_job_replica& to, nats_logged const& message) override {
@@ -576,12 +430,11 @@ class nats_job_keeper final : public nats_job_feed {
   }
   void advanced() override {
     answer_reads();
-    if (std::exchange(image_due_, false)) write_image();
+    if (std::exchange(image_due_, false)) write_image(false);
     if (!outgoing_.empty()) flush_soon();
   }
 
-  /// @param full the log takes no more
-  void write_image(bool full = false) {
+  void write_image(bool full) override {
     auto const on = link();
     if (on && current()) images_.write(on, self(), number(), sender_, full);
   }
@@ -609,13 +462,6 @@ class nats_job_keeper final : public nats_job_feed {
     }
   }
 
-  /// Calls it with this, if that is still there.
-  template <class F>
-  [[nodiscard]] std::function<void()> if_there(F f) {
-    return [weak = weak_from_this(), f] {
-      if (auto const there = weak.lock()) f(static_cast<nats_job_keeper&>(*there));
-    };
-  }
   [[nodiscard]] std::shared_ptr<nats_job_keeper> self() {
     return std::static_pointer_cast<nats_job_keeper>(shared_from_this());
   }
@@ -627,17 +473,8 @@ class nats_job_keeper final : public nats_job_feed {
   std::size_t adding_ = 0;  // records, by what is outgoing
   bool flushing_ = false;
   std::map<std::uint64_t, flight> flights_;
-  std::shared_ptr<nats_reserve> const common_;
-  std::shared_ptr<nats_reserve> const own_;    // for the next image
-  std::shared_ptr<nats_reserve> const spare_;  // for the log until then
-  std::deque<call> for_room_;                  // in the log
-  std::deque<call> adding_calls_;              // for as much room as is kept
-  std::size_t used_when_refused_ = 0;
-  bool images_for_room_ = false;    // an image is tried for those that wait for room
-  bool images_for_adding_ = false;  // an image is tried for them
-  steady_time no_image_until_{};    // for want of room
-  std::deque<call> reads_;          // that no barrier was asked for yet
-  std::deque<call> asked_;          // whose barrier was asked for
+  std::deque<call> reads_;                          // that no barrier was asked for yet
+  std::deque<call> asked_;                          // whose barrier was asked for
   std::deque<std::pair<std::uint64_t, call>> due_;  // whose barrier is known
   bool asking_ = false;
   std::uint64_t barrier_ = 0;

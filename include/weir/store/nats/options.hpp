@@ -39,7 +39,9 @@ struct nats_options {
   /// has no more room these records are removed, and before they are there again nothing is added
   /// (`store_full`). For the next image of a shard, and the log until then, 1.4 times as much is
   /// kept as that will need, beside this, where an image is larger than half of this. 0: no room is
-  /// kept, and a store that is full cannot be emptied.
+  /// kept, and a store that is full cannot be emptied. The servers of a cluster count each other's
+  /// bytes up to three seconds late: at an account's limit there, more than is written meanwhile is
+  /// wanted.
   std::size_t reserve = 1U << 20U;
 
   /// How long a command waits for a connection, or for a stream that can be served, before it is

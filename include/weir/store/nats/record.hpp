@@ -419,10 +419,9 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
         if (auto const self = weak.lock()) self->ask();
       };
       if (!std::exchange(gave_, true)) {
-        room_until_ = saturating_add(now, std::chrono::seconds{2});
+        room_until_ = saturating_add(now, nats_reserve::spread);
         return reserve_->give(std::move(again));
       }
-      // In a cluster it takes a moment until a server knows that there is room.
       if (!link->later(room_until_, std::move(again))) failed(make_error_code(errc::store_full));
       return;
     }
