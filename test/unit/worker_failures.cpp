@@ -60,6 +60,7 @@ class answering_store {
     if constexpr (std::is_same_v<C, start_job>) return "start";
     if constexpr (std::is_same_v<C, complete_jobs>) return "complete";
     if constexpr (std::is_same_v<C, requeue_job>) return "requeue";
+    if constexpr (std::is_same_v<C, acquire_permit>) return "permit";
     return "other";
   }
 
@@ -93,7 +94,19 @@ class answering_store {
   std::shared_ptr<script> script_ = std::make_shared<script>();
 };
 
+/// Of these one at a time runs.
+struct one_by_one {
+  std::string text;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(one_by_one, text)
+
 }  // namespace test
+
+template <>
+struct weir::job_traits<test::one_by_one> {
+  static constexpr std::string_view kind = "one_by_one";
+  static constexpr std::uint32_t concurrency = 1;
+};
 
 using namespace test;
 using kind = weir::worker_event_kind;
@@ -160,6 +173,35 @@ using weir::errc;
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(worker_failures)
+
+// A full store refuses new permits, and goes on with all else.
+BOOST_AUTO_TEST_CASE(F61_F33_a_job_that_gets_no_permit_spends_no_attempt_and_no_hand) {
+  for (auto const e : {errc::store_full, errc::store_unavailable, errc::outcome_unknown}) {
+    BOOST_TEST_CONTEXT(make_error_code(e).message()) {
+      failing_queue f;
+      int limited_ran = 0;
+      f.worker.handle<one_by_one>([&](one_by_one const&) { ++limited_ran; });
+      for (int i = 0; i != 12; ++i) {
+        f.enqueue("one_by_one", R"({"text":""})", "limited", 1);
+      }
+      f.observed.plan().fails = [&](std::string_view what, std::string_view) {
+        return what == "permit" ? make_error_code(e) : weir::error_code{};
+      };
+      f.start();
+      if (e == errc::store_full) {
+        for (int i = 0; i != 12; ++i) f.enqueue("note", one, "good");
+        f.pass(1s);
+        BOOST_TEST(f.runs["good"] == 12);
+      }
+      f.pass(1min);
+      BOOST_TEST(limited_ran == 0);
+      BOOST_TEST(f.dead("limited").empty());
+      f.observed.plan().fails = {};
+      f.pass(2min);
+      BOOST_TEST(limited_ran == 12);
+    }
+  }
+}
 
 // Once it fails, a queue costs at most six commands a second, its worker asks at most 20 in all,
 // and a job of its neighbour waits no longer than the poll.

@@ -392,6 +392,7 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
     for (std::uint32_t attempt = 0;; ++attempt) {
       co_await ask_once(what);
       if (what.error != condition::transient) co_return;
+      if (what.error == errc::store_full && what.needs_room) co_return;
       tell_failure(what.error, what.queue);
       wait = pause_after(attempt, wait);
       if (saturating_add(clock.steady_now(), wait) >= std::min(until, give_up_at)) co_return;

@@ -139,6 +139,10 @@ class gate {
     }
     if (answer.error) {
       co_await leave(job);
+      // No attempt is spent: the job has not been tried (F33).
+      if (answer.error == condition::transient) {
+        co_return refused(*job, {}, refusing_policy::concurrency);
+      }
       co_return failure(answer.error);
     }
     if (answer.granted) {

@@ -39,6 +39,7 @@ inline boost::asio::awaitable<permit_answer> ask_for_permit(worker_core& core, s
   auto const lease = core.options.lease;
   question<command::acquire_permit> acquire{
       {.key = key, .holder = holder, .limit = limit, .ttl = lease, .patience = patience}};
+  acquire.needs_room = true;
   co_await core.ask(acquire, until);
   if (acquire.error) co_return permit_answer{acquire.error};
   auto const& grant = *acquire.answer;

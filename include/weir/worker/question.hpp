@@ -37,6 +37,7 @@ class any_question {
   std::string_view const queue{};  ///< empty: it concerns none
   steady_time asked_at{};          ///< before the request that was answered
   bool heeded = true;              ///< does its failure make the worker back off from the queue?
+  bool needs_room = false;         ///< is it not asked again while the store is full?
 
  protected:
   explicit any_question(std::string_view q) noexcept : queue{q} {}
