@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -27,6 +28,15 @@ struct watched : note {
 inline void from_json(nlohmann::json const& j, watched& w) { from_json(j, static_cast<note&>(w)); }
 inline void to_json(nlohmann::json& j, watched const& w) {
   to_json(j, static_cast<note const&>(w));
+}
+
+/// Its own backoff cannot say how long to wait.
+struct undecided : note {};
+inline void from_json(nlohmann::json const& j, undecided& l) {
+  from_json(j, static_cast<note&>(l));
+}
+inline void to_json(nlohmann::json& j, undecided const& l) {
+  to_json(j, static_cast<note const&>(l));
 }
 
 struct metered : note {};
@@ -75,6 +85,17 @@ struct weir::job_traits<test::watched> {
     if (test::watched::between) test::watched::between();
     return "watched";
   }
+};
+template <>
+struct weir::job_traits<test::undecided> {
+  struct throwing_backoff {
+    duration operator()(std::uint32_t, duration, std::uint64_t) const {
+      throw std::runtime_error{"no idea"};
+    }
+  };
+  static constexpr std::string_view kind = "undecided";
+  static constexpr std::uint32_t concurrency = 1;
+  static constexpr throwing_backoff backoff{};
 };
 template <>
 struct weir::job_traits<test::metered> {
@@ -389,6 +410,38 @@ BOOST_AUTO_TEST_CASE(R6_with_all_policies_on_everything_drains_and_nothing_stays
       BOOST_TEST((static_cast<long>(j - i + 1) <= 2 + window / 100ms));
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_backoff_of_a_job_type_that_throws_costs_neither_attempts_nor_permits) {
+  auto w = make_worker();
+  int calls = 0;
+  w.handle<undecided>([&](undecided const&) {
+    if (++calls == 1) throw std::runtime_error{"failed"};
+  });
+  enqueue(undecided{});
+  start(w);
+  BOOST_TEST(calls == 1);
+  BOOST_TEST(ask(weir::command::inspect_permits{"undecided", 10}).in_use == 0U);
+  BOOST_TEST(events[kind::retried] == 1);
+  BOOST_TEST(reasons.back() == "failed");
+  pass(10s);  // by the worker's own backoff
+  BOOST_TEST(calls == 2);
+  BOOST_TEST(events[kind::completed] == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_backoff_of_the_worker_that_throws_costs_no_permit) {
+  using throwing = weir::job_traits<undecided>::throwing_backoff;
+  weir::worker<memory, weir::manual_clock, throwing> w{
+      store, {}, clock, throwing{}, weir::id_source::seeded(1)};
+  int calls = 0;
+  w.handle<limited>([&](limited const&) {
+    ++calls;
+    throw std::runtime_error{"failed"};
+  });
+  enqueue(limited{});
+  start(w);
+  BOOST_TEST(calls == 1);
+  BOOST_TEST(ask(weir::command::inspect_permits{"limited", 10}).in_use == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,6 +5,7 @@
 #define WEIR_WORKER_JOB_RUN_HPP
 
 #include "weir/detail/succession.hpp"
+#include "weir/log.hpp"
 #include "weir/worker/completer.hpp"
 #include "weir/worker/core.hpp"
 #include "weir/worker/gate.hpp"
@@ -82,16 +83,22 @@ class job_run {
   using ending = handler_outcome::ending;
 
   /// Out of memory, or a policy's function threw: the attempt has failed, and its lease ends it if
-  /// nothing else can.
-  static void fail(job_run& self, active_job& job, std::exception_ptr const& error) noexcept {
+  /// nothing else can. Its permit is not kept for so long.
+  static void fail(std::shared_ptr<job_run> const& self, std::shared_ptr<active_job> const& job,
+                   std::exception_ptr const& error) noexcept {
+    auto& core = *self->core_;
     try {
       std::rethrow_exception(error);
     } catch (std::exception const& e) {
-      self.core_->tell(worker_event_kind::lease_lost, job, e.what());
+      core.tell(worker_event_kind::lease_lost, *job, e.what());
     } catch (...) {
-      self.core_->tell(worker_event_kind::lease_lost, job);
+      core.tell(worker_event_kind::lease_lost, *job);
     }
-    self.core_->settle(job);
+    core.settle(*job);
+    try {
+      if (job->permit) core.begin(self->gate_.leave(job), [self](std::exception_ptr const&) {});
+    } catch (std::exception const&) {  // its TTL ends it
+    }
   }
 
   template <class Step>
@@ -100,14 +107,14 @@ class job_run {
     try {
       step();
     } catch (std::exception const&) {
-      fail(*self, *job, std::current_exception());
+      fail(self, job, std::current_exception());
     }
   }
 
   static void spawn(std::shared_ptr<job_run> const& self, std::shared_ptr<active_job> const& job,
                     boost::asio::awaitable<void> what) {
     self->core_->begin(std::move(what), [self, job](std::exception_ptr const& error) {
-      if (error) fail(*self, *job, error);
+      if (error) fail(self, job, error);
     });
   }
 
@@ -457,7 +464,11 @@ class job_run {
     auto const failures = job.job.attempt == 0 ? 0 : job.job.attempt - 1;
     auto const entropy = core_->ids.entropy();
     std::optional<duration> own;
-    if (job.prepared) own = job.prepared->backoff(failures, entropy);
+    try {
+      if (job.prepared) own = job.prepared->backoff(failures, entropy);
+    } catch (...) {  // it is the user's
+      tell_failure_of("worker: the backoff of a kind of jobs", std::current_exception());
+    }
     auto const delay = own ? *own : core_->backoff(failures, duration{}, entropy);
     return std::clamp(delay, duration{}, limits::span);
   }
