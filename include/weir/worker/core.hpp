@@ -6,6 +6,7 @@
 
 #include "weir/detail/late_renewals.hpp"
 #include "weir/error.hpp"
+#include "weir/limits.hpp"
 #include "weir/log.hpp"
 #include "weir/worker/active_job.hpp"
 #include "weir/worker/deference.hpp"
@@ -198,7 +199,12 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
   /// refused a whole claim is claimed from one job at a time, by and by, until one of them can
   /// start: what is behind the refused is found, and they are not all claimed only to wait (F73).
   void refused(active_job const& job) {
-    if (job.claim == 0 || ++refusals_[job.claim] != job.claimed_with) return;
+    if (job.claim == 0) return;
+    if (++refusals_[job.claim] != job.claimed_with) {
+      // Of an old claim the others have started: its count would stay.
+      if (refusals_.size() > limits::batch) refusals_.erase(refusals_.begin());
+      return;
+    }
     refusals_.erase(job.claim);
     auto const apart = options.poll / static_cast<duration::rep>(options.quantum);
     refusing_[job.queue] = saturating_add(clock.steady_now(), apart);
