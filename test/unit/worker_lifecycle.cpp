@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
+#include <utility>
 
 using namespace test;
 using kind = weir::worker_event_kind;
@@ -19,6 +21,22 @@ using kind = weir::worker_event_kind;
 namespace {
 
 constexpr auto one = R"({"text":"","number":1})";
+
+/// One wait, until a certain time, finds no memory.
+struct short_of_memory {
+  [[nodiscard]] weir::steady_time steady_now() const noexcept { return clock.steady_now(); }
+  template <class Token>
+  auto async_wait_until(asio::any_io_executor ex, weir::steady_time t, Token&& token) const {
+    if (t == *fails_at) {
+      *fails_at = {};
+      throw std::bad_alloc{};
+    }
+    return clock.async_wait_until(std::move(ex), t, std::forward<Token>(token));
+  }
+
+  weir::manual_clock clock;
+  std::shared_ptr<weir::steady_time> fails_at = std::make_shared<weir::steady_time>();
+};
 
 }  // namespace
 
@@ -79,6 +97,25 @@ BOOST_AUTO_TEST_CASE(R5_a_lease_is_renewed_as_long_as_the_handler_runs) {
   pass(1min);
   BOOST_TEST((find(id)->state == weir::job_state::completed));
   BOOST_TEST(find(id)->attempts == 1);
+}
+
+BOOST_AUTO_TEST_CASE(R5_renewals_go_on_after_they_have_failed_for_want_of_memory) {
+  short_of_memory const failing{clock};
+  weir::worker<memory, short_of_memory, weir::constant_backoff> w{
+      store, {.lease = 30s}, failing, weir::constant_backoff{10s}, weir::id_source::seeded(1)};
+  w.on_event([this](weir::worker_event const& e) { ++events[e.kind]; });
+  w.handle<note>([this](note const&) -> asio::awaitable<void> {
+    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 5min,
+                                    asio::use_awaitable);
+  });
+  *failing.fails_at = clock.steady_now() + 10s;  // of the first renewal
+  enqueue("note", one);
+  start(w);
+  BOOST_TEST((*failing.fails_at == weir::steady_time{}));
+  pass(6min);
+  BOOST_TEST(events[kind::lease_lost] == 0);
+  BOOST_TEST(events[kind::completed] == 1);
+  cancel();
 }
 
 BOOST_AUTO_TEST_CASE(F6_a_handler_whose_lease_is_lost_is_cancelled) {

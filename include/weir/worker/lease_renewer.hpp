@@ -48,6 +48,14 @@ class lease_renewer {
     poke_->notify();
   }
 
+  /// Without memory it begins again: leases depend on it.
+  static void begin(std::shared_ptr<lease_renewer> const& self) {
+    self->core_->begin(run(self), [self](std::exception_ptr const& failed) {
+      if (failed && !self->stopped_) begin(self);
+    });
+  }
+
+ private:
   static boost::asio::awaitable<void> run(std::shared_ptr<lease_renewer> self) {
     while (!self->stopped_) {
       auto const now = self->core_->clock.steady_now();
@@ -69,10 +77,7 @@ class lease_renewer {
         if (now >= job->renew_at && !job->renewing) {
           log_late_renewals("worker", saturating_sub(now, job->renew_at),
                             self->core_->options.lease, "bookkeeping_on");
-          job->renewing = true;
-          self->core_->begin(renew(self, job), [self, job](std::exception_ptr const& failed) {
-            if (failed) self->end_renewal(*job, false);  // out of memory
-          });
+          begin_renewal(self, job);
         }
         next =
             std::min(next, job->renewing ? job->deadline : std::min(job->renew_at, job->deadline));
@@ -83,7 +88,6 @@ class lease_renewer {
     }
   }
 
- private:
   /// The renewals that are so late that leases are in danger.
   struct starvation {
     std::uint32_t jobs = 0;
@@ -162,6 +166,19 @@ class lease_renewer {
     job->noted_at = core.clock.steady_now();
     notes.end(std::move(taken), answer ? answer : refused);
     if (answer == errc::lease_lost && notes.waiting()) notes.end(notes.take(), answer);
+  }
+
+  static void begin_renewal(std::shared_ptr<lease_renewer> const& self,
+                            std::shared_ptr<active_job> const& job) {
+    auto ended = [self, job](std::exception_ptr const& failed) {
+      if (failed) self->end_renewal(*job, false);  // out of memory
+    };
+    job->renewing = true;
+    try {
+      self->core_->begin(renew(self, job), ended);
+    } catch (std::exception const&) {
+      ended(std::current_exception());
+    }
   }
 
   /// One renewal. Its hanging is no harm: `run` looks at the deadline all the same.

@@ -78,7 +78,7 @@ class worker_run {
     auto& core = *own.core_;
     own.give_hands(self);
     lease_renewer::keep_notes(own.renewer_);
-    core.begin(lease_renewer::run(own.renewer_));
+    lease_renewer::begin(own.renewer_);
     if (own.register_) worker_register::begin(own.register_);
     own.next_collection_ = core.clock.steady_now() + core.options.gc_interval;
     while (!core.stopping) {
