@@ -13,6 +13,8 @@
 
 #include <boost/asio/cancellation_signal.hpp>
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -83,6 +85,11 @@ struct active_job : std::enable_shared_from_this<active_job> {
     cancel.emit(boost::asio::cancellation_type::terminal);
   }
 
+  /// To be called before its handler is to start, and after each renewal.
+  void note_deadline() noexcept {
+    starts_before.store(std::min(deadline, permit_deadline), std::memory_order_relaxed);
+  }
+
   std::string const queue;
   leased_job const job;
   job_context context;
@@ -98,6 +105,8 @@ struct active_job : std::enable_shared_from_this<active_job> {
   steady_time started_at = steady_time::min();  ///< its handler; min(): it has not started
   steady_time deadline{};                       ///< from here on the lease may be over
   steady_time renew_at{};
+  std::atomic<steady_time> starts_before{};  ///< its handler, whose thread reads this
+
   turns::entry entry = 0;          ///< that serves its queue, where that is counted
   std::uint64_t claim = 0;         ///< which of the worker's; 0: it was brought forward
   std::uint32_t claimed_with = 0;  ///< jobs of that claim

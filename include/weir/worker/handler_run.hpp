@@ -84,12 +84,12 @@ class handler_run {
   /// is work of the user's own functions, too.
   static void start(std::shared_ptr<handler_run> const& self, std::shared_ptr<active_job> job) {
     auto& core = *self->core_;
-    auto const deadline = std::min(job->deadline, job->permit_deadline);
+    job->note_deadline();
     auto const& handler = *job->handler;
     auto const& on = handler.executor ? handler.executor : core.handler_executor;
     if (!handler.traits.is_coroutine && core.around.empty()) {
-      boost::asio::post(on, [self, deadline, job = std::move(job)]() mutable {
-        job->outcome = call(*self->core_, *job, deadline);
+      boost::asio::post(on, [self, job = std::move(job)]() mutable {
+        job->outcome = call(*self->core_, *job);
         bring(self, {std::move(job)});
       });
       return;
@@ -97,7 +97,7 @@ class handler_run {
     bool const pooled = !handler.executor;
     auto strand = pooled ? self->take_strand() : boost::asio::make_strand(on);
     auto slot = job->cancel.slot();
-    auto coroutine = run(self->core_, job, deadline);
+    auto coroutine = run(self->core_, job);
     // One that is told to stop before it could begin ends with an exception of Asio's.
     auto ended = [self, strand, pooled,
                   job = std::move(job)](std::exception_ptr const& stopped) mutable {
@@ -111,20 +111,19 @@ class handler_run {
 
  private:
   /// Much may have happened since the claim: a handler never starts without its lease (F12), or
-  /// when the worker stops. A lease that was renewed meanwhile is not known here: the bookkeeping
-  /// starts the handler again then.
-  [[nodiscard]] static bool may_start(worker_core const& core, active_job const& job,
-                                      steady_time deadline) {
-    return !job.context.stop_requested() && core.clock.steady_now() < deadline;
+  /// when the worker stops. A renewal may end at this moment: the bookkeeping starts the handler
+  /// again then.
+  [[nodiscard]] static bool may_start(worker_core const& core, active_job const& job) {
+    return !job.context.stop_requested() &&
+           core.clock.steady_now() < job.starts_before.load(std::memory_order_relaxed);
   }
 
   [[nodiscard]] static handler_outcome not_started() {
     return {handler_outcome::ending::not_started, {}};
   }
 
-  [[nodiscard]] static handler_outcome call(worker_core const& core, active_job& job,
-                                            steady_time deadline) {
-    if (!may_start(core, job, deadline)) return not_started();
+  [[nodiscard]] static handler_outcome call(worker_core const& core, active_job& job) {
+    if (!may_start(core, job)) return not_started();
     if (job.prepared == nullptr) {
       if (auto decoded = prepare(job); job.prepared == nullptr) return decoded;
     }
@@ -136,14 +135,13 @@ class handler_run {
   }
 
   [[nodiscard]] static boost::asio::awaitable<void> run(std::shared_ptr<worker_core> core,
-                                                        std::shared_ptr<active_job> job,
-                                                        steady_time deadline) {
+                                                        std::shared_ptr<active_job> job) {
     co_await boost::asio::this_coro::reset_cancellation_state(
         boost::asio::enable_total_cancellation());
     job->outcome = not_started();
     // Asio begins a coroutine at once where it may, which is here: within the bookkeeping.
     co_await boost::asio::post(boost::asio::deferred);
-    if (!may_start(*core, *job, deadline)) co_return;
+    if (!may_start(*core, *job)) co_return;
     if (job->prepared == nullptr) {
       job->outcome = prepare(*job);
       if (job->prepared == nullptr) co_return;

@@ -222,6 +222,7 @@ class lease_renewer {
       }
     }
 
+    job->note_deadline();
     self->end_renewal(*job, renewed, asked_at);
   }
 
