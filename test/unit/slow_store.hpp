@@ -10,7 +10,9 @@
 #include "weir/error.hpp"
 #include "weir/time.hpp"
 
+#include <boost/asio/append.hpp>
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/dispatch.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -50,18 +52,37 @@ class slow_store {
         auto& n = (*self.counts_)[typeid(C)];
         ++n.asked;
         n.most = std::max(n.most, ++n.under_way);
-        auto then = [self, command, handler = std::move(handler)](weir::error_code) mutable {
+        auto const how = self.how_is_answered(command);
+        auto then = [self, command, failed = how.error,
+                     handler = std::move(handler)](weir::error_code) mutable {
           --(*self.counts_)[typeid(C)].under_way;
-          self.store_.async_execute(command, std::move(handler));
+          if (!failed) {
+            self.store_.async_execute(command, std::move(handler));
+          } else {
+            boost::asio::dispatch(
+                boost::asio::append(std::move(handler), failed, typename C::result{}));
+          }
         };
-        self.clock_.async_wait_until(
-            self.get_executor(), self.clock_.steady_now() + self.time_of(command), std::move(then));
+        self.clock_.async_wait_until(self.get_executor(), self.clock_.steady_now() + how.after,
+                                     std::move(then));
       };
       return boost::asio::async_initiate<Token, void(weir::error_code, typename C::result)>(
           std::move(initiate), token, c);
     }
   }
 
+  /// When a command is answered, and whether it fails instead of being executed.
+  struct answer {
+    weir::duration after;
+    weir::error_code error{};
+  };
+  /// Decides that for each command of this type.
+  template <class C>
+  void answers(std::function<answer(C const&)> how) const {
+    (*answers_)[typeid(C)] = [how = std::move(how)](void const* c) {
+      return how(*static_cast<C const*>(c));
+    };
+  }
   /// Claims of this queue take so long instead.
   void claims_take(std::string const& queue, weir::duration d) const { (*slower_)[queue] = d; }
 
@@ -77,11 +98,12 @@ class slow_store {
 
  private:
   template <class C>
-  [[nodiscard]] weir::duration time_of([[maybe_unused]] C const& c) const {
+  [[nodiscard]] answer how_is_answered(C const& c) const {
+    if (auto const own = answers_->find(typeid(C)); own != answers_->end()) return own->second(&c);
     if constexpr (std::is_same_v<C, weir::command::dequeue_jobs>) {
-      if (auto const own = slower_->find(c.queue); own != slower_->end()) return own->second;
+      if (auto const own = slower_->find(c.queue); own != slower_->end()) return {own->second};
     }
-    return round_trip_;
+    return {round_trip_};
   }
 
   Store store_;
@@ -89,6 +111,8 @@ class slow_store {
   weir::duration round_trip_;
   std::shared_ptr<std::map<std::string, weir::duration, std::less<>>> slower_ =
       std::make_shared<std::map<std::string, weir::duration, std::less<>>>();
+  std::shared_ptr<std::map<std::type_index, std::function<answer(void const*)>>> answers_ =
+      std::make_shared<std::map<std::type_index, std::function<answer(void const*)>>>();
   std::shared_ptr<std::map<std::type_index, count>> counts_ =
       std::make_shared<std::map<std::type_index, count>>();
 };

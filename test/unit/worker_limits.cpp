@@ -18,6 +18,7 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace test {
@@ -32,11 +33,16 @@ struct modest : note {};
 struct in_order : note {};
 /// Enqueued again, it has another instant.
 struct movable : note {};
+/// Its key is another one each time that it is decoded.
+struct wandering : note {
+  static inline std::string key;
+};
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(by_text, text, number)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(alone, text, number)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(modest, text, number)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(in_order, text, number)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(movable, text, number)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(wandering, text, number)
 
 }  // namespace test
 
@@ -72,6 +78,12 @@ struct weir::job_traits<test::movable> {
   static constexpr auto unique = weir::unique_strategy::until_executed;
   static constexpr std::string_view unique_key = "movable";
   static constexpr auto on_conflict = weir::conflict_policy::reschedule;
+};
+template <>
+struct weir::job_traits<test::wandering> {
+  static constexpr std::string_view kind = "wandering";
+  static constexpr std::uint32_t concurrency = 1;
+  static std::string concurrency_key(test::wandering const&) { return test::wandering::key; }
 };
 
 using namespace test;
@@ -346,6 +358,70 @@ BOOST_AUTO_TEST_CASE(F73_jobs_that_have_ended_are_skipped) {
   BOOST_TEST(started == 1);
   BOOST_TEST((find(jobs[4])->state == weir::job_state::completed));
   expect_nothing_left("single");
+}
+
+// Its place is looked at for a minute, and in vain; meanwhile it is claimed, and refused again.
+BOOST_AUTO_TEST_CASE(R5_a_job_that_joins_its_line_twice_is_run_once) {
+  using slow = weir_test::slow_store<memory>;
+  slow const far{store, clock, 1ms};
+  far.answers<weir::command::obtain_lease>(
+      [first = true](weir::command::obtain_lease const&) mutable -> slow::answer {
+        if (!std::exchange(first, false)) return {1ms};
+        return {1min, weir::make_error_code(weir::errc::store_unavailable)};
+      });
+  weir::worker<slow, weir::manual_clock, weir::constant_backoff> w{
+      far, {}, clock, weir::constant_backoff{1s}, weir::id_source::seeded(7)};
+  std::map<int, int> runs;
+  w.handle<by_text>([&](by_text const& l) {
+    ++runs[l.number];
+    return run(l.text, 20s);
+  });
+  auto const acquire = [&](std::string_view holder) {
+    return ask(weir::command::acquire_permit{
+        .key = "limit ", .holder = holder, .limit = 2, .ttl = 1h, .patience = {}});
+  };
+  auto const one = acquire("one");
+  auto const two = acquire("two");
+  enqueue(by_text{{.text = "", .number = 1}});
+  w.async_run([](weir::error_code) {});
+  pass(25s);
+  ask(weir::command::release_permit{"limit ", "one", one.fence});
+  pass(59s);
+  BOOST_TEST(runs[1] == 0);
+  for (int i = 0; i != 120 && runs[1] == 0; ++i) pass(1s);
+  BOOST_TEST(runs[1] == 1);
+  enqueue(by_text{{.text = "", .number = 2}});
+  pass(1s);
+  ask(weir::command::release_permit{"limit ", "two", two.fence});
+  pass(5min);
+  BOOST_TEST(runs[1] == 1);
+  BOOST_TEST(runs[2] == 1);
+  expect_nothing_left("limit ");
+}
+
+BOOST_AUTO_TEST_CASE(R5_a_line_gives_back_no_lease_of_a_job_that_runs_here) {
+  auto const acquire = [&](std::string_view key) {
+    return ask(weir::command::acquire_permit{
+        .key = key, .holder = "other", .limit = 1, .ttl = 1h, .patience = {}});
+  };
+  auto const first = acquire("first");
+  auto const second = acquire("second");
+  auto& w = worker();
+  w.handle<wandering>([&](wandering const& j) { return run(j.text, 20s); });
+  wandering::key = "first";
+  enqueue(wandering{});
+  start(w);
+  wandering::key = "second";
+  pass(1min);
+  BOOST_TEST(events[kind::snoozed] >= 2);  // it stands in both lines
+  ask(weir::command::release_permit{"second", "other", second.fence});
+  pass(5s);
+  BOOST_TEST(started == 1);
+  ask(weir::command::release_permit{"first", "other", first.fence});
+  pass(1min);
+  BOOST_TEST(started == 1);
+  BOOST_TEST(events[kind::lease_lost] == 0);
+  expect_nothing_left("first");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

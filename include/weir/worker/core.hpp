@@ -222,6 +222,11 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
   }
   [[nodiscard]] bool refuses(std::string const& queue) const { return refusing_.contains(queue); }
 
+  [[nodiscard]] bool is_active(job_id id, std::uint64_t fence) const {
+    return std::ranges::any_of(
+        active, [&](auto const& one) { return one->job.id == id && one->job.fence == fence; });
+  }
+
   /// The queues with a dequeue whose outcome is unknown. They are asked again although no scan may
   /// find them any more.
   [[nodiscard]] std::map<std::string, steady_time> unanswered() const {

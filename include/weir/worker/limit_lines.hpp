@@ -315,6 +315,8 @@ class limit_lines {
         continue;
       }
       auto& leased = **obtain.answer;
+      // Obtained by another place of it before: the answer is that lease.
+      if (core.is_active(first.id, leased.fence)) continue;
       if (first.as_left != numbers{leased.attempt, leased.snoozes}) {
         // It was run, or snoozed, by somebody else, and waits for something else now.
         question<command::return_job> back{
@@ -339,13 +341,12 @@ class limit_lines {
     co_return false;
   }
 
+  /// Nothing is put back if the job has joined again meanwhile: it has its place.
   void put(place p, line& at, std::uint8_t priority, bool in_front = false) {
-    auto const id = p.id;
-    auto const as_left = p.as_left;
+    if (!at.known.try_emplace(p.id, p.as_left).second) return;
     auto& places = at.places[priority];
     in_front ? places.push_front(std::move(p)) : places.push_back(std::move(p));
     ++places_;
-    at.known.insert_or_assign(id, as_left);
   }
   [[nodiscard]] std::pair<std::uint8_t, place> pop(line& at) {
     auto const best = at.places.begin();
