@@ -424,4 +424,53 @@ BOOST_AUTO_TEST_CASE(R5_a_line_gives_back_no_lease_of_a_job_that_runs_here) {
   expect_nothing_left("first");
 }
 
+BOOST_AUTO_TEST_CASE(F73_a_job_that_has_no_room_holds_up_no_other_one_of_its_limit) {
+  auto const other = ask(weir::command::acquire_permit{
+      .key = "single", .holder = "other", .limit = 1, .ttl = 1h, .patience = {}});
+  auto& w = worker({.queues = {{.name = "full", .concurrency = 1}, {}}});
+  w.handle<note>([&](note const&) -> asio::awaitable<void> {
+    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1min,
+                                    asio::use_awaitable);
+  });
+  enqueue(alone{}, {.queue = "full"});
+  start(w);
+  enqueue(note{}, {.queue = "full"});
+  settle();
+  enqueue(alone{});
+  settle();
+  ask(weir::command::release_permit{"single", "other", other.fence});
+  pass(3s);
+  BOOST_TEST(started == 1);
+  pass(1min);
+  BOOST_TEST(started == 2);
+}
+
+BOOST_AUTO_TEST_CASE(F73_a_job_whose_queue_fails_holds_up_no_other_one_of_its_limit) {
+  auto const other = ask(weir::command::acquire_permit{
+      .key = "single", .holder = "other", .limit = 1, .ttl = 1h, .patience = {}});
+  using slow = weir_test::slow_store<memory>;
+  slow const far{store, clock, 1ms};
+  bool away = true;
+  far.answers<weir::command::obtain_lease>(
+      [&](weir::command::obtain_lease const& c) -> slow::answer {
+        if (c.queue != "bad" || !away) return {1ms};
+        return {1ms, weir::make_error_code(weir::errc::store_unavailable)};
+      });
+  weir::worker<slow, weir::manual_clock, weir::constant_backoff> w{
+      far, {}, clock, weir::constant_backoff{1s}, weir::id_source::seeded(7)};
+  w.handle<alone>([this](alone const&) { return run("single", 50ms); });
+  for (int i = 0; i != 5; ++i) enqueue(alone{}, {.queue = "bad"});
+  w.async_run([](weir::error_code) {});
+  pass(1s);
+  enqueue(alone{});
+  pass(1s);
+  ask(weir::command::release_permit{"single", "other", other.fence});
+  pass(3s);
+  BOOST_TEST(started == 1);
+  BOOST_TEST(far.of<weir::command::obtain_lease>().asked <= 5U);
+  away = false;
+  pass(5s);
+  BOOST_TEST(started == 6);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -33,6 +33,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace weir::detail {
 
@@ -279,7 +280,8 @@ class limit_lines {
     if (was_last && !give_hand()) core_->free_a_hand();
   }
 
-  /// The first job that still waits gets the permit, and the hand.
+  /// The first job that still waits, and can start, gets the permit, and the hand. Those before it
+  /// keep their turn: their entry has no room, or their queue fails.
   ///
   /// @param limit under which the permit was granted: jobs with a lower one must not use it
   /// @return was there one?
@@ -291,15 +293,19 @@ class limit_lines {
     auto const lease = core.options.lease;
     // By another name than that of the claims, which are numbered.
     auto const holder = core.holder + "/line";
+    std::vector<std::pair<std::uint8_t, place>> aside;
+    bool brought = false;
     for (auto left = std::min(at->known.size(), most_tries); left != 0 && !at->places.empty();
          --left) {
       if (core.clock.steady_now() >= saturating_add(granted_at, lease / 3)) break;
       if (at->limit_of_first() < limit) break;
-      auto [priority, first] = self->pop(*at);
+      auto [priority, first] = self->pop(*at, aside.size());
       auto const by = core.due.bounded() ? core.due.of(first.queue) : turns::entry{};
-      if (core.due.room_of(by) == 0) {
-        self->put(std::move(first), *at, priority, true);
-        break;
+      auto const* const failing = core.failure_of(first.queue);
+      if (core.due.room_of(by) == 0 ||
+          (failing != nullptr && core.clock.steady_now() < failing->until)) {
+        aside.emplace_back(priority, std::move(first));
+        continue;
       }
       turns::kept_room room{core.due, by, 1};
       question<command::obtain_lease> obtain{
@@ -307,8 +313,8 @@ class limit_lines {
       co_await core.ask_once(obtain);
       if (obtain.error) {
         core.tell_failure(obtain.error, first.queue);
-        self->put(std::move(first), *at, priority, true);  // asked again, it is the same lease
-        break;
+        aside.emplace_back(priority, std::move(first));  // asked again, it is the same lease
+        continue;
       }
       if (!*obtain.answer) {
         if (++first.misses != most_misses) self->put(std::move(first), *at, priority);
@@ -335,10 +341,14 @@ class limit_lines {
       at->has_hand = false;
       core.return_hand();
       self->start_(job);
-      co_return true;
+      brought = true;
+      break;
     }
-    co_await give_back_permit(core, std::move(permit));
-    co_return false;
+    for (; !aside.empty(); aside.pop_back()) {
+      self->put(std::move(aside.back().second), *at, aside.back().first, true);
+    }
+    if (!brought) co_await give_back_permit(core, std::move(permit));
+    co_return brought;
   }
 
   /// Nothing is put back if the job has joined again meanwhile: it has its place.
@@ -348,7 +358,8 @@ class limit_lines {
     in_front ? places.push_front(std::move(p)) : places.push_back(std::move(p));
     ++places_;
   }
-  [[nodiscard]] std::pair<std::uint8_t, place> pop(line& at) {
+  /// @param aside places that have been taken out and will be put back
+  [[nodiscard]] std::pair<std::uint8_t, place> pop(line& at, std::size_t aside) {
     auto const best = at.places.begin();
     std::pair out{best->first, std::move(best->second.front())};
     best->second.pop_front();
@@ -358,7 +369,7 @@ class limit_lines {
       at.known.erase(known);
     }
     --places_;
-    if (static_cast<duration::rep>(at.known.size()) * at.apart < core_->options.poll) {
+    if (static_cast<duration::rep>(at.known.size() + aside) * at.apart < core_->options.poll) {
       core_->refuse_no_more(out.second.queue);  // others are to follow before the last one has gone
     }
     return out;
