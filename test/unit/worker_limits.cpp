@@ -473,4 +473,51 @@ BOOST_AUTO_TEST_CASE(F73_a_job_whose_queue_fails_holds_up_no_other_one_of_its_li
   BOOST_TEST(started == 6);
 }
 
+/// Jobs of another kind that take all hands.
+struct busy_fixture : limits_fixture {
+  worker_type& busy_worker(weir::worker_options options) {
+    auto& w = worker(std::move(options));
+    w.handle<note>([this](note const&) -> asio::awaitable<void> {
+      auto const length = 5s + 500ms * (++plain % 7);
+      co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + length,
+                                      asio::use_awaitable);
+    });
+    for (int i = 0; i != 2000; ++i) enqueue(note{}, {.queue = "busy"});
+    return w;
+  }
+};
+
+BOOST_FIXTURE_TEST_CASE(F73_a_worker_without_a_free_hand_comes_to_its_turn, busy_fixture) {
+  auto& other = worker({.queues = {{.name = "theirs"}}}, 100ms);
+  for (int i = 0; i != 3000; ++i) enqueue(alone{}, {.queue = "theirs"});
+  start(other);
+  auto& w = busy_worker({.queues = {{.name = "ours"}, {.name = "busy"}}});
+  w.async_run([](weir::error_code) {});
+  pass(2s);
+  for (int i = 0; i != 10; ++i) enqueue(alone{}, {.queue = "ours"});
+  pass(2min);
+  BOOST_TEST(stats("ours").completed == 10U);
+  BOOST_TEST(most == 1);
+}
+
+// Their turns come every ten seconds, and find no hand.
+BOOST_FIXTURE_TEST_CASE(F73_lines_that_wait_for_their_turn_keep_few_hands, busy_fixture) {
+  for (int i = 0; i != 2000; ++i) {
+    modest const theirs{{.text = std::to_string(i % 10), .number = i}};
+    enqueue(theirs, {.queue = "theirs"});
+    if (i < 500) enqueue(theirs, {.queue = "ours"});
+  }
+  start(worker({.concurrency = 10, .queues = {{.name = "theirs"}}}, 10s));
+  for (std::uint32_t const hands : {1U, 4U}) {
+    plain = 0;
+    auto& w = busy_worker({.concurrency = hands, .queues = {{.name = "ours"}, {.name = "busy"}}});
+    w.async_run([](weir::error_code) {});
+    pass(10min);
+    BOOST_TEST(plain >= static_cast<int>(hands) * 600 / 6.5 * 0.6);
+    w.stop();
+    pass(1min);
+  }
+  BOOST_TEST(stats("ours").completed > 0U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -43,7 +43,8 @@ namespace weir::detail {
 /// one forward, so no permit is idle while one waits, and none is claimed only to be refused again.
 /// A job's snooze ends at about its turn, as far as that can be told: it needs nobody who remembers
 /// it, after a crash or in another worker. The permit needs a free hand; the lines have every
-/// other one that gets free, so that neither they nor new claims starve.
+/// other one that gets free, so that neither they nor new claims starve. A line that stands
+/// without one and cannot use its turn gives way.
 class limit_lines {
  public:
   using starter = std::function<void(std::shared_ptr<active_job> const&)>;
@@ -155,6 +156,7 @@ class limit_lines {
     bool listening = false;
     bool has_hand = false;  ///< a reserved one
     std::uint32_t failures = 0;
+    std::uint32_t gave_way = 0;  ///< so many turns, in a row, for want of a hand
     steady_time last_grant;
     duration apart = std::chrono::milliseconds{100};  ///< from grant to grant, about
 
@@ -192,11 +194,9 @@ class limit_lines {
         co_await leave(*self, *at);
         if (core.stopping || at->places.empty()) co_return;
       }
-      if (!at->has_hand && !core.reserve_hand()) {
-        if (!at->holder.empty()) {  // others may have the permit meanwhile
-          co_await leave(*self, *at);
-          continue;
-        }
+      // It stands on without one: there may be one when its turn comes.
+      at->has_hand = at->has_hand || core.reserve_hand();
+      if (!at->has_hand && at->holder.empty()) {
         self->handless_.push_back(at);
         core.handless_lines = self->handless_.size();
         co_await at->bell->wait();
@@ -204,7 +204,6 @@ class limit_lines {
         core.handless_lines = self->handless_.size();
         continue;
       }
-      at->has_hand = true;
       if (at->holder.empty()) {
         at->holder = core.holder + "/line/" + std::to_string(++self->permits_);
       }
@@ -214,6 +213,12 @@ class limit_lines {
                                                   core.options.lease, steady_time::min());
       auto wait = std::min(core.options.poll, core.options.lease / 3);
       if (answer.granted && !core.stopping) {
+        at->has_hand = at->has_hand || core.reserve_hand();
+        if (!at->has_hand) {  // others may have the permit meanwhile
+          ++at->gave_way;
+          co_await leave(*self, *at);
+          continue;
+        }
         active_permit permit{at->key, std::exchange(at->holder, {}), answer.fence};
         if (co_await bring_forward(self, at, limit, std::move(permit), answer.deadline)) {
           at->failures = 0;
@@ -234,7 +239,7 @@ class limit_lines {
         }
         listen(self, at);
       }
-      self->return_hand(*at);
+      if (answer.error || answer.granted || !self->keeps_hand(*at)) self->return_hand(*at);
       co_await at->bell->wait_until(core.clock, saturating_add(core.clock.steady_now(), wait));
     }
   }
@@ -275,9 +280,26 @@ class limit_lines {
   }
   void return_hand(line& at) {
     if (!std::exchange(at.has_hand, false)) return;
+    if (keeper_ == &at) keeper_ = nullptr;
     bool const was_last = core_->free_hands() == 0 || !core_->may_run_another();
     core_->return_hand();
     if (was_last && !give_hand()) core_->free_a_hand();
+  }
+
+  /// A line whose turn has come twice, and there was no hand, keeps the one that it has until its
+  /// next turn. One line does that at a time; and where there is no other hand, it is kept for a
+  /// poll interval, and then the line gives way again.
+  [[nodiscard]] bool keeps_hand(line& at) {
+    if (!at.has_hand || at.gave_way < 2 || (keeper_ != nullptr && keeper_ != &at)) return false;
+    auto const& options = core_->options;
+    auto const now = core_->clock.steady_now();
+    if (std::exchange(keeper_, &at) == nullptr) {
+      kept_until_ =
+          options.concurrency == 1 ? saturating_add(now, options.poll) : steady_time::max();
+    }
+    if (now < kept_until_) return true;
+    at.gave_way = 0;
+    return false;
   }
 
   /// The first job that still waits, and can start, gets the permit, and the hand. Those before it
@@ -339,6 +361,8 @@ class limit_lines {
       job->permit_deadline = deadline;
       job->renew_at = std::min(job->renew_at, saturating_add(granted_at, lease / 3));
       at->has_hand = false;
+      at->gave_way = 0;
+      if (self->keeper_ == at.get()) self->keeper_ = nullptr;
       core.return_hand();
       self->start_(job);
       brought = true;
@@ -394,6 +418,8 @@ class limit_lines {
   starter start_;
   std::map<std::string, std::shared_ptr<line>, std::less<>> lines_;
   std::deque<std::shared_ptr<line>> handless_;
+  line const* keeper_ = nullptr;  ///< of a hand, until its turn comes
+  steady_time kept_until_{};
   std::size_t places_ = 0;     ///< in all lines
   std::uint64_t permits_ = 0;  ///< asked for so far, each by a holder of its own
   bool lines_turn_ = true;
