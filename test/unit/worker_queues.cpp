@@ -509,4 +509,28 @@ BOOST_AUTO_TEST_CASE(leases_of_prefetched_jobs_are_renewed) {
   BOOST_TEST(most_at_once == 1);
 }
 
+BOOST_AUTO_TEST_CASE(F39_with_many_backlogs_there_is_a_look_in_each_poll_interval) {
+  auto const waits = [&](auto on) {
+    for (int i = 0; i != 30; ++i) fill("tenant/" + std::to_string(i), 60);
+    auto w = counting(std::move(on), {.queues = {{.name = "urgent", .weight = 1000}, {}}}, 1s);
+    begin(w);
+    pass(1500ms);
+    auto const before = ran["urgent"];
+    fill("urgent", 1);
+    pass(2100ms);  // a poll interval, and a hand gets free
+    BOOST_TEST(ran["urgent"] == before + 1);
+    w.stop();
+    pass(11s);
+  };
+  waits(store);
+  waits(slow{store, clock, 1ms});
+}
+
+BOOST_AUTO_TEST_CASE(a_poll_interval_that_is_over_at_once_lets_jobs_run) {
+  fill("mail", 100);
+  auto w = counting(store, {.poll = 1ns}, 0ms);
+  begin(w);
+  BOOST_TEST(ran["mail"] == 100);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

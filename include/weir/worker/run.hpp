@@ -187,10 +187,18 @@ class worker_run {
   /// backlog costs few looks, and a queue that has become due waits for few quanta of it.
   static constexpr std::size_t encores = 5;
 
+  /// A round lasts no longer than a poll interval, and has one turn at least.
   [[nodiscard]] std::optional<turns::turn> next_turn() {
     if (encores_ == 0) return std::nullopt;
-    if (core_->store.executes_now()) return core_->due.next(steady_time::max());
-    return core_->due.next(saturating_add(core_->clock.steady_now(), -claims_.patience()));
+    auto const now = core_->clock.steady_now();
+    if (now >= round_ends_) return std::nullopt;
+    auto const since =
+        core_->store.executes_now() ? steady_time::max() : saturating_add(now, -claims_.patience());
+    auto turn = core_->due.next(since);
+    if (turn && round_ends_ == steady_time::max()) {
+      round_ends_ = saturating_add(now, core_->options.poll);
+    }
+    return turn;
   }
   /// Claims that are under way may find more; looks are for what they do not.
   [[nodiscard]] bool waits_for_claims() const {
@@ -229,6 +237,7 @@ class worker_run {
     contention_.looks();
     auto const next = co_await lookout_->look();
     encores_ = encores * std::max<std::size_t>(core.due.size(), 1);
+    round_ends_ = steady_time::max();
     if (auto const ec = lookout_->problem()) {
       core.stopping = true;
       tell_log(log::level::error, log::topic::worker, "worker: it cannot start: " + ec.message());
@@ -248,6 +257,7 @@ class worker_run {
       return;
     }
     due.add(last_, due.of(last_));
+    round_ends_ = steady_time::max();
     guessed_ = true;
   }
   void found_in(std::string const& queue) {
@@ -450,6 +460,7 @@ class worker_run {
   std::uint32_t fruitless_ = 0;
   std::size_t encores_ = 1;                     ///< 0: there is a look before the next turn
   steady_time next_look_ = steady_time::min();  ///< while claims are under way, not before
+  steady_time round_ends_ = steady_time::max();
   bool claimed_ = false;
   bool steps_aside_ = false;  ///< the round was given up
   bool guessed_ = false;      ///< the queue in front of the round was not found by a look
