@@ -533,4 +533,82 @@ BOOST_AUTO_TEST_CASE(a_poll_interval_that_is_over_at_once_lets_jobs_run) {
   BOOST_TEST(ran["mail"] == 100);
 }
 
+/// Two shards, of which the second one answers looks late.
+struct late_shard : queues_fixture {
+  late_shard() {
+    far.answers<weir::command::scan_visible_queues>(
+        [this](weir::command::scan_visible_queues const& c) -> slow::answer {
+          return {c.shard == 1 ? late_by : 1ms};
+        });
+    far.answers<weir::command::min_vesting_time>(
+        [this](weir::command::min_vesting_time const& c) -> slow::answer {
+          return {c.queue == late ? late_by : 1ms};
+        });
+  }
+  void add(memory const& to, std::string const& queue) {
+    weir::new_job job;
+    job.id = ids.job();
+    job.kind = "note";
+    job.payload = one;
+    BOOST_TEST_REQUIRE(to.execute(weir::command::enqueue_jobs{queue, {&job, 1}}).has_value());
+  }
+  std::string name_in(std::uint32_t shard) {
+    memory const same{io.get_executor(), {.shards = 2}, clock};
+    std::vector<std::string> queues;
+    for (int i = 0; queues.empty(); ++i) {
+      add(same, std::to_string(i));
+      queues = same.execute(weir::command::scan_visible_queues{.shard = shard}).value().queues;
+    }
+    return queues.front();
+  }
+
+  memory sharded{io.get_executor(), {.shards = 2}, clock};
+  slow far{sharded, clock, 1ms};
+  weir::duration late_by = 10s;
+  std::string quick = name_in(0);
+  std::string late = name_in(1);
+};
+
+BOOST_FIXTURE_TEST_CASE(a_shard_that_does_not_answer_holds_up_no_other_one, late_shard) {
+  for (auto const& served :
+       {std::vector<weir::served_queues>{}, {{.name = quick}, {.name = late}}}) {
+    auto w = counting(far, {.queues = served});
+    begin(w);
+    pass(11s);
+    ran.clear();
+    add(sharded, late);
+    for (int i = 1; i != 20; ++i) {
+      add(sharded, quick);
+      pass(300ms);
+      BOOST_TEST_REQUIRE(ran[quick] == i);
+    }
+    // It was asked once more, and not again before it has answered.
+    BOOST_TEST(far.of<weir::command::scan_visible_queues>().under_way <= 1U);
+    BOOST_TEST(far.of<weir::command::min_vesting_time>().under_way <= 1U);
+    pass(20s);
+    BOOST_TEST(ran[late] == 1);
+    late_by = 1ms;
+    pass(10s);
+    add(sharded, late);
+    pass(200ms);
+    BOOST_TEST(ran[late] == 2);
+    late_by = 10s;
+    w.stop();
+    pass(20s);
+  }
+}
+
+// Whatever it is asked for when its worker has gone.
+BOOST_FIXTURE_TEST_CASE(R7_a_shard_may_answer_after_the_worker_has_ended, late_shard) {
+  {
+    auto w = counting(far, {.queues = {{.name = late}, {}}});
+    begin(w);
+    pass(1s);
+    w.stop();
+    settle();
+    BOOST_TEST(ended.has_value());
+  }
+  pass(20s);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -112,26 +112,14 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
     heed(what);
   }
 
-  /// Asks all of them once, at the same time: a store that joins what it is asked together has one
-  /// round trip of it.
-  ///
-  /// @param owner keeps them as long as an answer may come
-  boost::asio::awaitable<void> ask_all_once(std::shared_ptr<void> owner,
-                                            std::vector<any_question*> all) {
-    if (store.executes_now() || all.size() == 1) {
-      for (auto* const what : all) co_await ask_once(*what);
-      co_return;
-    }
-    auto const missing = std::make_shared<std::size_t>(all.size());
-    auto const answered = std::make_shared<wakeup>(strand);
-    for (auto* const what : all) {
-      what->asked_at = clock.steady_now();
-      what->start(store, strand, [owner, missing, answered](error_code) {
-        if (--*missing == 0) answered->notify();
-      });
-    }
-    co_await answered->wait();
-    for (auto* const what : all) heed(*what);
+  /// Backs off from the queue of a command that has failed, unless the error is about its job.
+  void heed(any_question const& what) {
+    auto const ec = what.error;
+    if (!ec) recovered();
+    if (!ec || !what.heeded || what.queue.empty() || ec == errc::lease_lost ||
+        ec == condition::bad_input)
+      return;
+    back_off(what.queue);
   }
 
   boost::asio::awaitable<void> sleep(duration wait) {
@@ -409,16 +397,6 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
       if (saturating_add(clock.steady_now(), wait) >= std::min(until, give_up_at)) co_return;
       co_await sleep(wait);
     }
-  }
-
-  /// Backs off from the queue of a command that has failed, unless the error is about its job.
-  void heed(any_question const& what) {
-    auto const ec = what.error;
-    if (!ec) recovered();
-    if (!ec || !what.heeded || what.queue.empty() || ec == errc::lease_lost ||
-        ec == condition::bad_input)
-      return;
-    back_off(what.queue);
   }
 
   void recovered() noexcept {

@@ -13,6 +13,7 @@
 #include "weir/worker/logging.hpp"
 #include "weir/worker/question.hpp"
 #include "weir/worker/turns.hpp"
+#include "weir/worker/wakeup.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -24,7 +25,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -58,6 +58,7 @@ class lookout : public std::enable_shared_from_this<lookout> {
         listeners_.emplace_back().shard = shard;
       }
     }
+    for (auto const& [name, entry] : core_.due.names()) named_.emplace_back(name);
   }
 
   /// Looks, and makes what is due the next round, in random order. Gives the instant before which
@@ -65,30 +66,32 @@ class lookout : public std::enable_shared_from_this<lookout> {
   boost::asio::awaitable<steady_time> look() {
     heard_ = false;  // what was told of is found now
     others_are_due_ = false;
-    auto const asked = what_to_ask();
-    std::vector<any_question*> all;
-    for (auto& q : asked->at_shards) all.push_back(&q);
-    for (auto& q : asked->at_queues) all.push_back(&q);
-    // Those that have a claim under way have been asked before.
-    auto const unasked = std::move(asked->unasked);
-    if (!all.empty()) co_await core_.ask_all_once(asked, std::move(all));
+    co_await ask();
 
     findings found;
     found.at = core_.clock.steady_now();
     crowded_ = false;
-    auto at = listeners_.begin();
-    for (auto& answered : asked->at_shards) {
-      if (heed_scan(answered, *at++, found) == asked->limit) crowded_ = true;
+    bool complete = true;
+    for (auto& at : listeners_) {
+      if (auto const scan = answer_of(at.scan)) {
+        if (heed_scan(scan->what, at, found) == at.limit) crowded_ = true;
+      } else if (at.scan) {
+        at.in_vain = true;  // what it tells of is not found before it answers
+        complete = false;
+      }
     }
-    auto name = asked->names.begin();
-    for (auto const& answered : asked->at_queues) heed_vesting(answered, **name++, found);
+    std::vector<std::string const*> unasked;  // each has a claim under way, or had one
+    for (auto& at : named_) {
+      if (!at.vesting) unasked.push_back(&at.name);
+      if (auto const vesting = answer_of(at.vesting)) heed_vesting(vesting->what, at.name, found);
+    }
     for (auto const* const queue : unasked) {
       if (!claims_.contains(*queue) && claims_.is_deep(*queue)) add_once(*queue, found);
     }
     if (!admitted_ && found.refusal) problem_ = found.refusal;
     for (auto const& [queue, until] : core_.unanswered()) add_once(queue, found);
     for (auto& each : listeners_) heed_hint(each, found);
-    if (!crowded_) core_.gives_way.looked();
+    if (!crowded_ && complete) core_.gives_way.looked();
     fill(found);
     co_return found.next;
   }
@@ -152,8 +155,34 @@ class lookout : public std::enable_shared_from_this<lookout> {
   }
 
  private:
+  /// A question, until a look heeds the answer.
+  struct any_pending {
+    virtual ~any_pending() = default;
+    [[nodiscard]] virtual any_question& asked() noexcept = 0;
+
+    bool answered = false;
+    bool late = false;  ///< no look waits for it
+  };
+  template <class C>
+  struct pending final : any_pending {
+    explicit pending(C const& c) : what{c} {}
+    [[nodiscard]] any_question& asked() noexcept override { return what; }
+
+    question<C> what;
+  };
+  template <class C>
+  using pending_ptr = std::shared_ptr<pending<C>>;
+
+  struct named_queue {
+    explicit named_queue(std::string const& n) noexcept : name{n} {}
+
+    std::string const& name;
+    pending_ptr<command::min_vesting_time> vesting{};
+  };
   struct listener {
     std::uint32_t shard = 0;
+    pending_ptr<command::scan_visible_queues> scan{};
+    std::uint32_t limit = 0;  ///< of queues that it tells of
     std::shared_ptr<boost::asio::cancellation_signal> cancel =
         std::make_shared<boost::asio::cancellation_signal>();
     bool armed = false;
@@ -163,13 +192,6 @@ class lookout : public std::enable_shared_from_this<lookout> {
                             ///< again and again
   };
 
-  struct questions {
-    std::list<question<command::scan_visible_queues>> at_shards;  ///< in the order of listeners
-    std::list<question<command::min_vesting_time>> at_queues;
-    std::uint32_t limit = 0;                  ///< of queues, at each shard
-    std::vector<std::string const*> names;    ///< of these
-    std::vector<std::string const*> unasked;  ///< have a claim under way
-  };
   struct findings {
     std::vector<turns::turn> queues;
     boost::unordered_flat_set<std::string> named;  ///< of them, those that are served by name
@@ -183,30 +205,66 @@ class lookout : public std::enable_shared_from_this<lookout> {
     duration wait{};
   };
 
-  [[nodiscard]] std::shared_ptr<questions> what_to_ask() {
-    auto out = std::make_shared<questions>();
+  /// Asks all that has not been asked yet at the same time: a store that joins what it is asked
+  /// together has one round trip of it. What is late is not waited for: a later look heeds it.
+  boost::asio::awaitable<void> ask() {
+    auto const all = what_to_ask();
+    if (core_.store.executes_now()) {
+      for (auto const& one : all) {
+        co_await core_.ask_once(one->asked());
+        one->answered = true;
+      }
+      co_return;
+    }
+    missing_ = all.size();
+    for (auto const& one : all) {
+      one->asked().start(core_.store, core_.strand, [self = shared_from_this(), one](error_code) {
+        self->core_.heed(one->asked());
+        one->answered = true;
+        if (one->late) {
+          self->core_.changed->notify();
+        } else if (--self->missing_ == 0) {
+          self->answered_->notify();
+        }
+      });
+    }
+    auto const until = saturating_add(core_.clock.steady_now(), claims_.patience());
+    while (missing_ != 0 && core_.clock.steady_now() < until) {
+      co_await answered_->wait_until(core_.clock, until);
+    }
+    for (auto const& one : all) one->late = !one->answered;
+  }
+
+  [[nodiscard]] std::vector<std::shared_ptr<any_pending>> what_to_ask() {
+    std::vector<std::shared_ptr<any_pending>> out;
     if (core_.due.has_prefixes()) {
       constexpr std::uint64_t most = limits::batch;
       auto const wanted = std::uint64_t{core_.options.scan_limit} * others_.spread();
-      out->limit = static_cast<std::uint32_t>(std::min(wanted, most));
+      auto const limit = static_cast<std::uint32_t>(std::min(wanted, most));
       bool const anywhere = std::exchange(look_anywhere_, false) || ++looks_ % 2 == 0;
-      for (auto const& at : listeners_) {
-        out->at_shards.emplace_back(
+      for (auto& at : listeners_) {
+        if (at.scan) continue;
+        at.limit = limit;
+        at.scan = std::make_shared<pending<command::scan_visible_queues>>(
             command::scan_visible_queues{.shard = at.shard,
-                                         .limit = out->limit,
+                                         .limit = limit,
                                          .entropy = anywhere ? core_.ids.entropy() | 1U : 0,
                                          .schedules = core_.fires_schedules});
+        out.push_back(at.scan);
       }
     }
-    for (auto const& [name, entry] : core_.due.names()) {
-      if (claims_.contains(name)) {
-        out->unasked.push_back(&name);
-        continue;
-      }
-      out->names.push_back(&name);
-      out->at_queues.emplace_back(command::min_vesting_time{.queue = name});
+    for (auto& at : named_) {
+      if (at.vesting || claims_.contains(at.name)) continue;
+      at.vesting = std::make_shared<pending<command::min_vesting_time>>(
+          command::min_vesting_time{.queue = at.name});
+      out.push_back(at.vesting);
     }
     return out;
+  }
+  /// What has been answered, and is asked again by the next look.
+  template <class C>
+  [[nodiscard]] static pending_ptr<C> answer_of(pending_ptr<C>& at) noexcept {
+    return at && at->answered ? std::exchange(at, nullptr) : nullptr;
   }
 
   /// @return how many queues the store has told of
@@ -326,6 +384,9 @@ class lookout : public std::enable_shared_from_this<lookout> {
   claims_under_way const& claims_;
   contention const& others_;
   std::deque<listener> listeners_;
+  std::vector<named_queue> named_;
+  std::size_t missing_ = 0;  ///< answers that the look under way waits for
+  std::shared_ptr<wakeup> answered_ = std::make_shared<wakeup>(core_.strand);
   std::map<std::string, hold> held_;
   std::uint64_t looks_ = 0;
   bool look_anywhere_ = false;   ///< the next time, too
