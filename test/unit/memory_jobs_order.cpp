@@ -256,6 +256,26 @@ BOOST_AUTO_TEST_CASE(R8_a_full_store_refuses_the_whole_batch_and_changes_nothing
   BOOST_TEST(b.stats().pending == 3U);
 }
 
+BOOST_AUTO_TEST_CASE(R8_a_job_that_comes_again_in_the_batch_that_replaces_it_counts) {
+  jobs_bed b{memory_options{.max_jobs = 4}};
+  auto first = make_job(1);
+  first.strategy = unique_strategy::until_executed;
+  first.unique_key = "key";
+  BOOST_TEST(b.ask(command::enqueue_jobs{.queue = "q", .jobs = {&first, 1}})->size() == 1U);
+  b.enqueue(2);
+  b.enqueue(3);
+  std::vector<new_job> two{make_job(4), make_job(1)};
+  two[0].strategy = unique_strategy::until_executed;
+  two[0].unique_key = "key";
+  two[0].on_conflict = conflict_policy::replace;
+  two[1].strategy = unique_strategy::until_expired;
+  two[1].unique_key = "another";
+  two[1].unique_ttl = 1h;
+  BOOST_TEST(b.ask(command::enqueue_jobs{.queue = "q", .jobs = two})->size() == 2U);
+  std::vector<new_job> const more{make_job(10)};
+  BOOST_TEST(b.error(command::enqueue_jobs{.queue = "q", .jobs = more}) == errc::store_full);
+}
+
 BOOST_AUTO_TEST_CASE(R8_ended_records_count_until_they_go) {
   jobs_bed b{memory_options{.max_jobs = 2}};
   auto kept = make_job(1);

@@ -45,26 +45,31 @@ class job_allowance {
 
   /// False: there is no room for so many, and nothing was taken.
   [[nodiscard]] bool take(std::size_t n) noexcept {
-    if (n > left_) {
-      auto const more = budget_->take(n - left_, n - left_ + block_);
+    auto const wanted = static_cast<std::ptrdiff_t>(n);
+    if (wanted > left_) {
+      auto const need = static_cast<std::size_t>(wanted - left_);
+      auto const more = budget_->take(need, need + block_);
       if (more == 0) return false;
-      left_ += more;
+      left_ += static_cast<std::ptrdiff_t>(more);
     }
-    left_ -= n;
+    left_ -= wanted;
     return true;
   }
+  /// So many more are there than were taken: they are made up for before another one is.
+  void owe(std::size_t n) noexcept { left_ -= static_cast<std::ptrdiff_t>(n); }
 
   void give(std::size_t n) noexcept {
-    left_ += n;
-    if (left_ <= 2 * block_) return;
-    budget_->give(left_ - block_);
-    left_ = block_;
+    left_ += static_cast<std::ptrdiff_t>(n);
+    auto const kept = static_cast<std::ptrdiff_t>(block_);
+    if (left_ <= 2 * kept) return;
+    budget_->give(static_cast<std::size_t>(left_ - kept));
+    left_ = kept;
   }
 
  private:
   job_budget* budget_;
   std::size_t block_;
-  std::size_t left_ = 0;
+  std::ptrdiff_t left_ = 0;  ///< negative: owed
 };
 
 }  // namespace weir::detail

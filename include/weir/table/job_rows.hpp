@@ -296,7 +296,12 @@ class basic_table_rows {
       left_ = n;
       return true;
     }
-    void use(std::size_t n) noexcept { left_ -= n; }
+    /// More than was taken is used where a job of a batch has replaced one that was to be there.
+    void use(std::size_t n) noexcept {
+      auto const own = std::min(left_, n);
+      left_ -= own;
+      from_.owe(n - own);
+    }
 
    private:
     job_allowance& from_;
