@@ -136,6 +136,8 @@ BOOST_AUTO_TEST_CASE(what_may_take_longer_is_not) {
   BOOST_TEST(!p.in_place(command::enqueue_jobs{"q", jobs(20, 1, '"' + large + '"')}));
   BOOST_TEST(!p.in_place(command::dequeue_jobs{"q", "h", 0, 17, 1h}));
   BOOST_TEST(!p.in_place(command::list_jobs{"q", job_state::pending, 17, {}}));
+  BOOST_TEST(!p.in_place(command::list_jobs{"q", job_state::pending, 1, {}}));
+  BOOST_TEST(!p.in_place(command::read_queue_stats{"q"}));
   BOOST_TEST(!p.in_place(command::inspect_permits{"k"}));
   BOOST_TEST(!p.in_place(command::gc_stale_pointers{0, 1, {}}));
   // A line of which all may have to be read.

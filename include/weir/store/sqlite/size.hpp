@@ -53,7 +53,8 @@ template <class C>
   } else if constexpr (std::same_as<C, command::reap_buckets> ||
                        std::same_as<C, command::gc_stale_pointers> ||
                        std::same_as<C, command::inspect_permits> ||
-                       std::same_as<C, command::relay_job>) {
+                       std::same_as<C, command::read_queue_stats> ||
+                       std::same_as<C, command::list_jobs> || std::same_as<C, command::relay_job>) {
     return false;
   } else if constexpr (requires { c.jobs.size(); }) {
     return c.jobs.size() <= rows && sqlite_bytes_of(c) <= bytes;
