@@ -284,6 +284,38 @@ BOOST_AUTO_TEST_CASE(F46_a_file_that_was_replaced_is_the_one_that_is_used) {
   BOOST_TEST(!b(command::inspect_lock{"new"})->held);
 }
 
+/// The folder of the process, which is there again at the end.
+class folder {
+ public:
+  explicit folder(std::filesystem::path const& in) { std::filesystem::current_path(in); }
+  folder(folder const&) = delete;
+  folder& operator=(folder const&) = delete;
+  ~folder() { std::filesystem::current_path(before_); }
+
+ private:
+  std::filesystem::path before_ = std::filesystem::current_path();
+};
+
+BOOST_AUTO_TEST_CASE(F46_a_file_that_is_opened_again_is_the_same_one_in_another_folder) {
+  bed b;
+  BOOST_TEST(b(take_lock("old"))->granted);
+  std::string const copy = b.home.file("copy.db");
+  connection{b.home.file()}.must("VACUUM INTO '" + copy + "'");
+  std::filesystem::create_directory(b.home.path() / "another");
+  folder const here{b.home.path()};
+  boost::asio::io_context io;
+  sqlite_store const store{io.get_executor(), "copy.db", quick()};
+  BOOST_TEST(ask(io, store, command::inspect_lock{"old"})->held);
+  folder const there{b.home.path() / "another"};
+  // It is opened again, since it is another file now.
+  std::string const other = b.home.file("other.db");
+  connection{copy}.must("VACUUM INTO '" + other + "'");
+  for (auto const* const beside : {"-wal", "-shm"}) std::filesystem::remove(copy + beside);
+  std::filesystem::rename(other, copy);
+  BOOST_TEST(ask(io, store, command::inspect_lock{"old"})->held);
+  BOOST_TEST(std::filesystem::is_empty(b.home.path() / "another"));
+}
+
 BOOST_AUTO_TEST_CASE(F46_a_file_that_may_not_be_written_is_read_only) {
   directory const home;  // the other user may not be allowed to make one
   if (::getuid() == 0) {

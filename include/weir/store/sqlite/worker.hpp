@@ -27,12 +27,14 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -79,7 +81,7 @@ class sqlite_turn {
 class sqlite_worker {
  public:
   sqlite_worker(std::string path, sqlite_options const& options, sqlite_clock clock)
-      : path_{std::move(path)},
+      : path_{lasting(std::move(path))},
         options_{options},
         clock_{std::move(clock)},
         state_{"SQLite store in " + path_} {}
@@ -337,6 +339,14 @@ class sqlite_worker {
     } catch (...) {  // the limit could not be raised
       return false;
     }
+  }
+
+  /// The file is opened again after a failure, and the process may have changed its folder by then.
+  [[nodiscard]] static std::string lasting(std::string path) {
+    bool const is_file = !path.empty() && !path.starts_with(':') && !path.starts_with("file:");
+    std::error_code failed;
+    auto const whole = is_file ? std::filesystem::absolute(path, failed) : std::filesystem::path{};
+    return !is_file || failed ? path : whole.string();
   }
 
   /// Begins a transaction, in a file that is opened if need be.
