@@ -3,6 +3,7 @@
 
 // Each allocation of a step fails in turn: the step throws, and has changed nothing.
 
+#include "failing_allocations.hpp"
 #include "weir/store/memory/locks.hpp"
 #include "weir/store/memory/permits.hpp"
 
@@ -10,7 +11,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <cstddef>
-#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <new>
@@ -18,30 +18,8 @@
 
 namespace {
 
-int allocations_left = -1;  // -1: no end
-
-}  // namespace
-
-// Never inlined: the compiler must not see that what is deleted was allocated by malloc.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  if (allocations_left == 0) throw std::bad_alloc{};
-  if (allocations_left > 0) --allocations_left;
-  if (void* const p = std::malloc(size == 0 ? 1 : size)) return p;
-  throw std::bad_alloc{};
-}
-[[gnu::noinline]] void* operator new(std::size_t size, std::nothrow_t const&) noexcept {
-  try {
-    return operator new(size);
-  } catch (std::bad_alloc const&) {
-    return nullptr;
-  }
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-
-namespace {
-
 using namespace weir;
+using weir_test::allocations_left;
 using namespace std::chrono_literals;
 
 constexpr time_point start{1'000'000s};

@@ -25,8 +25,10 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/bind_executor.hpp>
+#include <boost/system/errc.hpp>
 
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
@@ -73,19 +75,27 @@ class sqlite_engine {
         return deliver(std::move(handler), std::move(*done));
       }
     }
-    auto op = park<error_code, answer>(executor_, std::move(handler));
-    if constexpr (command::waits_for_event<C>) {
-      worker_->submit(
-          std::make_unique<sqlite_wait_request<C>>(std::move(op), c, worker_->waiters()));
-    } else {
-      patience_->add(op, terms.patience);
-      worker_->submit(std::make_unique<sqlite_command<C>>(std::move(op), c, terms.at));
+    auto const op = park<error_code, answer>(executor_, std::move(handler));
+    // From here on it completes, and so does not throw.
+    try {
+      if constexpr (command::waits_for_event<C>) {
+        worker_->submit(std::make_unique<sqlite_wait_request<C>>(op, c, worker_->waiters()));
+      } else {
+        patience_->add(op, terms.patience);
+        worker_->submit(std::make_unique<sqlite_command<C>>(op, c, terms.at));
+      }
+    } catch (std::bad_alloc const&) {
+      op->resume(make_error_code(boost::system::errc::not_enough_memory), answer{});
     }
   }
 
   void open(boost::asio::any_completion_handler<void(error_code)> handler) {
-    auto op = park<error_code>(executor_, std::move(handler));
-    worker_->submit(std::make_unique<sqlite_open_request>(std::move(op)));
+    auto const op = park<error_code>(executor_, std::move(handler));
+    try {
+      worker_->submit(std::make_unique<sqlite_open_request>(op));
+    } catch (std::bad_alloc const&) {
+      op->resume(make_error_code(boost::system::errc::not_enough_memory));
+    }
   }
 
   void close() noexcept { worker_->stop(); }
