@@ -281,9 +281,11 @@ class workers final : public program<engine_type> {
     std::uint64_t last = 0;
     std::uint64_t kept = 0;  ///< at least this one is to be found by the next attempt
     std::map<std::uint64_t, std::uint64_t> of_attempt;  ///< the last one, by fence
+    bool may_have_ended = false;  ///< a lost lease may be a completion that was answered twice
 
     void begin_anew() {
       kept = 0;
+      may_have_ended = false;
       of_attempt.clear();
     }
   };
@@ -291,7 +293,8 @@ class workers final : public program<engine_type> {
   void check_checkpoint(weir::job_context const& c) {
     auto& known = checkpoints_[{std::string{c.queue()}, c.id()}];
     // An enqueue that was on its way for long makes a job anew whose record is gone.
-    if (c.attempt() == 1 && c.snoozes() == 0 && c.last_checkpoint().empty()) known.begin_anew();
+    bool const is_new = c.snoozes() == 0 || known.may_have_ended;
+    if (c.attempt() == 1 && is_new && c.last_checkpoint().empty()) known.begin_anew();
     auto const found = c.last_checkpoint().empty() ? std::uint64_t{0}
                                                    : std::stoull(std::string{c.last_checkpoint()});
     in_.in.expect(found >= known.kept && found <= known.last, "F104", [&] {
@@ -324,7 +327,10 @@ class workers final : public program<engine_type> {
              std::string{e.reason};
     });
     switch (e.kind) {
-      case kind::lease_lost: w.reach(rare_state::job_lease_lost); break;
+      case kind::lease_lost:
+        w.reach(rare_state::job_lease_lost);
+        checkpoints_[{std::string{e.queue}, e.job->id}].may_have_ended = true;
+        break;
       case kind::returned: w.reach(rare_state::job_returned); break;
       case kind::completed: checkpoints_[{std::string{e.queue}, e.job->id}].begin_anew(); break;
       case kind::retried:
