@@ -19,11 +19,13 @@ namespace {
 
 using namespace postgres_test;
 
-/// How many jobs wait that no pointer leads to in time.
+/// How many jobs wait that no pointer leads to in time: now, when they vest, or when a hold ends.
 std::int64_t lost_jobs(connection& db) {
   return db.number(
-      "SELECT count(*) FROM weir.jobs j WHERE j.vesting IS NOT NULL AND NOT EXISTS (SELECT 1 FROM "
-      "weir.pointers p WHERE p.queue = j.queue AND p.pointer <= j.vesting)");
+      "SELECT count(*) FROM weir.jobs j LEFT JOIN weir.queues q USING (queue) WHERE j.vesting IS "
+      "NOT NULL AND NOT EXISTS (SELECT 1 FROM weir.pointers p WHERE p.queue = j.queue AND "
+      "p.pointer <= greatest(weir.clock(), j.vesting, CASE WHEN q.paused THEN 9223372036854775807 "
+      "ELSE q.snoozed END))");
 }
 
 /// The statement that a store, or an application's transaction, enqueues one job with.
@@ -93,11 +95,18 @@ void race(server const& on) {
   postgres_store const enqueuer{b.io.get_executor(), conninfo, quick()};
   postgres_store const mover{b.io.get_executor(), conninfo, quick()};
   postgres_store const collector{b.io.get_executor(), conninfo, quick()};
+  postgres_store const holder{b.io.get_executor(), conninfo, quick()};
   std::vector<std::string> const queues{"a", "b", "c", "d"};
   std::vector<new_job> const jobs{job_of(1)};
   for (int i = 0; i < rounds; ++i) {
     std::vector<std::shared_ptr<std::optional<error_code>>> all;
     for (auto const& q : queues) {
+      if (i % 3 != 0) {
+        all.push_back(start(holder, command::pause_queue{q}));
+        all.push_back(start(collector, command::snooze_queue{q, i % 2 == 0 ? 1h : 0h}));
+        all.push_back(start(holder, command::scan_visible_queues{0, 10}));
+        all.push_back(start(collector, command::resume_queue{q}));
+      }
       all.push_back(start(mover, command::update_queue_pointer{q}));
       all.push_back(start(enqueuer, command::enqueue_jobs{q, jobs}));
       // Numbered ones go together.
@@ -110,7 +119,46 @@ void race(server const& on) {
       BOOST_TEST_REQUIRE(!**each, (*each)->message());
     }
     BOOST_TEST_REQUIRE(lost_jobs(b.db) == 0, "round " << i);
-    b.db.must("DELETE FROM weir.jobs");  // and the pointers stay
+    b.db.must("DELETE FROM weir.jobs; DELETE FROM weir.queues");  // and the pointers stay
+  }
+}
+
+/// How many pages a scan reads.
+std::int64_t pages_of_a_scan(connection& db) {
+  auto const said = db.must(
+      "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) SELECT * FROM weir.scan_visible_queues(0, 10, 5, "
+      "NULL)");
+  std::int64_t out = 0;
+  for (std::string const what : {"\"Shared Hit Blocks\": ", "\"Shared Read Blocks\": "}) {
+    out += std::stoll(said.substr(said.find(what) + what.size()));
+  }
+  return out;
+}
+
+/// Holds a queue that has a job, and ends that while a step is under way that enqueues another one.
+template <class Hold, class End>
+void a_hold_ends(Hold const& hold, End const& end) {
+  for (bool const own : {true, false}) {
+    bed b;
+    connection other{the_server().conninfo(b.database)};
+    b.db.must(enqueue(1, 1h, true));
+    BOOST_TEST(b(hold).has_value());
+    BOOST_TEST(b(command::scan_visible_queues{})->queues.empty());
+    other.must("BEGIN; " + enqueue(2, 0s, true));
+    BOOST_TEST(lost_jobs(other) == 0);
+    if (own) {
+      BOOST_TEST(b(end).has_value());
+    } else {
+      connection application{the_server().conninfo(b.database)};
+      application.must("BEGIN ISOLATION LEVEL REPEATABLE READ");
+      BOOST_TEST(postgres_transaction{application.get()}.execute(end).has_value());
+      application.must("COMMIT");
+    }
+    other.must("COMMIT");
+    BOOST_TEST(lost_jobs(b.db) == 0);
+    BOOST_TEST(b(command::scan_visible_queues{})->queues.size() == 1U);
+    BOOST_TEST(b(command::dequeue_jobs{"q", "h", 0, 10, 1h})->jobs.size() == 1U);
+    BOOST_TEST(lost_jobs(b.db) == 0);
   }
 }
 
@@ -202,9 +250,70 @@ BOOST_AUTO_TEST_CASE(F77_of_an_outbox_a_queue_that_is_held_leaves_one_pointer) {
   BOOST_TEST(b(command::snooze_queue{"snoozed", 1h}).has_value());
   BOOST_TEST(b(command::scan_visible_queues{0, 10})->queues.empty());
   BOOST_TEST(pointers(b) == 2);
+  outbox(b, "snoozed", 2'500);
+  BOOST_TEST(b(command::scan_visible_queues{0, 10})->queues.empty());
+  BOOST_TEST(pointers(b) == 2);
   BOOST_TEST(b(command::resume_queue{"paused"}).has_value());
   BOOST_TEST(b(command::resume_queue{"snoozed"}).has_value());
   BOOST_TEST(b(command::scan_visible_queues{0, 10})->queues.size() == 2U);
+}
+
+// R6: scans do not go through what is held, and find it when it is held no longer.
+BOOST_AUTO_TEST_CASE(R6_queues_that_are_held_cost_a_scan_nothing) {
+  constexpr int many = 300;
+  bed b;
+  auto const all = [&](auto const& c) {
+    for (int i = 1; i <= many; ++i) {
+      auto each = c;
+      auto const queue = "held" + std::to_string(i);
+      each.queue = queue;
+      BOOST_TEST_REQUIRE(b(each).has_value());
+    }
+  };
+  auto const settled = [&] {
+    for (int i = 0; i != 10; ++i) BOOST_TEST_REQUIRE(b(command::scan_visible_queues{}).has_value());
+    b.db.must("VACUUM weir.pointers, weir.queues");
+    pages_of_a_scan(b.db);
+    return pages_of_a_scan(b.db);
+  };
+  std::vector<new_job> const one{job_of(1)};
+  BOOST_TEST(b(command::enqueue_jobs{"due", one}).has_value());
+  auto const before = settled();
+  all(command::enqueue_jobs{"", one});
+
+  all(command::pause_queue{});
+  auto const paused = settled();
+  BOOST_TEST(paused <= before + 50, paused << " pages instead of " << before);
+  // What comes meanwhile relies on the pointer that there is, and one that is left behind is moved.
+  std::vector<new_job> const another{job_of(2)};
+  all(command::enqueue_jobs{"", another});
+  BOOST_TEST(pointers(b) == many + 1);
+  outbox(b, "held1", 3);
+  all(command::update_queue_pointer{});
+  BOOST_TEST(settled() <= before + 50);
+  BOOST_TEST(b(command::scan_visible_queues{0, 10})->queues.size() == 1U);
+  BOOST_TEST(b(command::gc_stale_pointers{0, 10, duration::zero()}) == 0U);
+
+  all(command::snooze_queue{"", 1h});
+  all(command::resume_queue{});
+  BOOST_TEST(b(command::scan_visible_queues{0, 1000})->queues.size() == many + 1U);
+  all(command::snooze_queue{"", 1h});
+  auto const snoozed = settled();
+  BOOST_TEST(snoozed <= before + 50, snoozed << " pages instead of " << before);
+  auto const found = b(command::scan_visible_queues{0, 10});
+  BOOST_TEST_REQUIRE(found.has_value());
+  BOOST_TEST(found->queues.size() == 1U);
+  BOOST_TEST_REQUIRE(found->next_in.has_value());
+  BOOST_TEST((*found->next_in > 50min && *found->next_in <= 1h));
+  BOOST_TEST(lost_jobs(b.db) == 0);
+  all(command::snooze_queue{"", 0s});
+  BOOST_TEST(b(command::scan_visible_queues{0, 1000})->queues.size() == many + 1U);
+}
+
+BOOST_AUTO_TEST_CASE(F57_a_hold_that_ends_hides_no_job_that_is_about_to_come) {
+  a_hold_ends(command::pause_queue{"q"}, command::resume_queue{"q"});
+  a_hold_ends(command::snooze_queue{"q", 1h}, command::resume_queue{"q"});
+  a_hold_ends(command::snooze_queue{"q", 1h}, command::snooze_queue{"q", 0s});
 }
 
 // A transaction that may stay open keeps nobody from a queue, and may not know its first pointer.

@@ -96,19 +96,21 @@ struct postgres_queues {
 
   static postgres_call call(command::snooze_queue const& c, postgres_scope const& in) {
     auto out = whole("snooze_queue", c.queue, in);
-    out.add(c.delay).add(c.at_least).add(in.at);
+    out.add(c.delay).add(c.at_least).add(in.own).add(in.at);
     return out;
   }
   static result<hint> answer(of<command::snooze_queue>, postgres_rows const&) { return hint{}; }
 
   static postgres_call call(command::pause_queue const& c, postgres_scope const& in) {
-    return whole("pause_queue", c.queue, in);
+    auto out = whole("pause_queue", c.queue, in);
+    out.add(in.own);
+    return out;
   }
   static result<hint> answer(of<command::pause_queue>, postgres_rows const&) { return hint{}; }
 
-  static postgres_call call(command::resume_queue const& c, postgres_scope const&) {
+  static postgres_call call(command::resume_queue const& c, postgres_scope const& in) {
     postgres_call out{"resume_queue"};
-    out.add(c.queue);
+    out.add(c.queue).add(in.own).add(in.at);
     return out;
   }
   static result<hint> answer(of<command::resume_queue>, postgres_rows const&) { return hint{}; }

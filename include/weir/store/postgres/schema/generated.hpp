@@ -2251,12 +2251,20 @@ CREATE FUNCTION ~.touch(queue_ bytea, shard_ integer, vesting_ bigint, now_ bigi
   RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   scan_ integer;
+  held_until bigint;
 BEGIN
   IF (vesting_ >= now_) IS NOT TRUE THEN  -- it may come below a floor
     PERFORM nextval('~.returned');
   END IF;
   IF own_ AND ~.sees_all() AND pg_try_advisory_xact_lock_shared(~.queue_lock(queue_)) THEN
     IF (~.first_pointer(queue_, vesting_, now_)).first IS NOT NULL THEN
+      RETURN false;
+    END IF;
+    -- A hold that ends sooner than is seen here brings its own pointer (see end_hold).
+    SELECT CASE WHEN q.paused THEN 9223372036854775807 ELSE q.snoozed END INTO held_until
+      FROM ~.queues q WHERE q.queue = queue_;
+    IF held_until > vesting_
+        AND (~.first_pointer(queue_, held_until, now_)).first IS NOT NULL THEN
       RETURN false;
     END IF;
   END IF;
@@ -2325,15 +2333,18 @@ BEGIN
   END LOOP;
 END $$;
 
--- Puts the pointers of these queues where the first of their jobs is, where nobody is enqueueing: a
--- step that is not committed yet holds the lock shared, or has a pointer of its own. Each statement
--- sees what was committed before it began. So the pointers are looked up before the jobs are, and no
--- other is removed: one that is committed in between belongs to a job that was not seen (F57).
+-- Puts the pointers of these queues where the first of their jobs is, or where the hold ends that
+-- keeps it back, where nobody is enqueueing: a step that is not committed yet holds the lock shared,
+-- or has a pointer of its own. Each statement sees what was committed before it began. So the
+-- pointers are looked up before the jobs and the holds are, and no other is removed: one that is
+-- committed in between belongs to a job that was not seen (F57), or to a hold that has ended. Of very
+-- many pointers a part is removed, and the rest by the next call. Returns whether it had one of the
+-- queues to itself.
 --
 -- Where a queue has a time in `thens_`, only jobs that are visible are looked for, from its floors on,
 -- and it is due again at that time if there is none; then only pointers that are over are removed.
 CREATE FUNCTION ~.move_pointers(queues_ bytea[], shards_ integer[], froms_ bigint[],
-    thens_ bigint[], now_ bigint) RETURNS void LANGUAGE plpgsql AS $$
+    thens_ bigint[], now_ bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   alone integer[];  -- the queues that it has to itself, once for each pointer
   seen tid[];
@@ -2342,24 +2353,28 @@ DECLARE
   until_ bigint;
 BEGIN
   IF NOT ~.sees_all() THEN
-    RETURN;
+    RETURN false;
   END IF;
   SELECT array_agg(q.n), array_agg(p.place), array_agg(p.pointer) INTO alone, seen, times
     FROM (SELECT u.queue, u.n FROM unnest(queues_) WITH ORDINALITY u(queue, n)
             WHERE pg_try_advisory_xact_lock(~.queue_lock(u.queue)) OFFSET 0) q
       LEFT JOIN LATERAL (SELECT p.ctid AS place, p.pointer FROM ~.pointers p
         WHERE p.queue || '' = q.queue AND p.pointer + 0 >= froms_[q.n]
-          AND p.pointer + 0 <= coalesce(thens_[q.n], 9223372036854775807) OFFSET 0) p ON true;
+          AND p.pointer + 0 <= coalesce(thens_[q.n], 9223372036854775807) LIMIT 1000) p ON true;
   until_ := CASE WHEN now_ IS NOT NULL THEN ~.clock() END;  -- somebody may have enqueued since now_
-  leasts := ARRAY(SELECT CASE WHEN u.n <> ALL (alone) IS NOT FALSE THEN NULL
-      WHEN u.then_ IS NOT NULL
-        THEN least(u.then_, (~.level_heads(u.queue, u.f, until_)).least_)
-      WHEN now_ < u.f[4] AND u.f[10] IS NOT NULL AND ~.top_floor(u.f) <=
-          (SELECT min(s.pointer) FROM unnest(alone, times) s(n, pointer) WHERE s.n = u.n)
-        THEN (~.level_heads(u.queue, u.f, 9223372036854775807)).least_
-      ELSE (SELECT min(h.vesting) FROM ~.all_heads(u.queue) h) END
-    FROM (SELECT o.*, ~.floors(~.queue_lock(o.queue), now_) AS f
-            FROM unnest(queues_, thens_) WITH ORDINALITY o(queue, then_, n)) u ORDER BY u.n);
+  leasts := ARRAY(SELECT CASE WHEN l.least IS NOT NULL THEN greatest(l.least, l.held_until) END
+    FROM (SELECT u.n, u.held_until, CASE WHEN u.n <> ALL (alone) IS NOT FALSE THEN NULL
+        WHEN u.then_ IS NOT NULL
+          THEN least(u.then_, (~.level_heads(u.queue, u.f, until_)).least_)
+        WHEN now_ < u.f[4] AND u.f[10] IS NOT NULL AND ~.top_floor(u.f) <=
+            (SELECT min(s.pointer) FROM unnest(alone, times) s(n, pointer) WHERE s.n = u.n)
+          THEN (~.level_heads(u.queue, u.f, 9223372036854775807)).least_
+        ELSE (SELECT min(h.vesting) FROM ~.all_heads(u.queue) h) END AS least
+      FROM (SELECT o.*, ~.floors(~.queue_lock(o.queue), now_) AS f,
+                (SELECT CASE WHEN q.paused THEN 9223372036854775807 ELSE q.snoozed END
+                   FROM ~.queues q WHERE q.queue = o.queue) AS held_until
+              FROM unnest(queues_, thens_) WITH ORDINALITY o(queue, then_, n)) u OFFSET 0) l
+    ORDER BY l.n);
   IF now_ IS NULL AND EXISTS (SELECT 1 FROM unnest(leasts) l(least) WHERE l.least < ~.clock()) THEN
     PERFORM pg_current_xact_id();
     PERFORM nextval('~.returned');  -- it may come below a floor
@@ -2373,6 +2388,22 @@ BEGIN
         WHERE p.queue || '' = u.queue AND p.pointer + 0 >= u.first AND p.pointer + 0 <= u.least
           AND (p.pointer = u.least OR u.then_ IS NOT NULL AND p.pointer > until_
             OR NOT p.ctid = ANY (coalesce(seen, '{}'))) OFFSET 0);
+  RETURN alone IS NOT NULL;
+END $$;
+
+-- A queue is held for less long than before, until `until_`, or not at all. A step that is not
+-- committed yet may rely on the pointer at the end that the hold had. So where somebody enqueues, or
+-- may, the queue is due as if it had a job by then.
+CREATE FUNCTION ~.end_hold(queue_ bytea, shard_ integer, until_ bigint, own_ boolean, at_ bigint)
+  RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  now_ bigint := coalesce(at_, ~.clock());
+BEGIN
+  IF (CASE WHEN own_ THEN ~.move_pointers(ARRAY[queue_], ARRAY[shard_],
+      '{-9223372036854775808}', ARRAY[NULL]::bigint[], NULL) END) IS NOT TRUE THEN
+    PERFORM ~.touch(queue_, shard_, greatest(now_, until_), CASE WHEN at_ IS NULL THEN now_ END,
+                       own_);
+  END IF;
 END $$;
 
 -- The first look of a dequeue: the levels that are in use, and the first job of each. The time was read
@@ -2534,7 +2565,8 @@ DECLARE
   p record;
   found_ bytea[] := '{}';
   due bigint[] := '{}';
-  held_ bytea[] := '{}';     -- some of those that are paused or snoozed
+  held_ bytea[] := '{}';     -- some that have a pointer before their hold ends, and
+  shards_ integer[] := '{}';  -- their shards
   crowded_ bytea[] := '{}';  -- those that have several pointers, and
   again_ integer := 0;       -- how many more than one
   upcoming bigint;
@@ -2547,19 +2579,20 @@ BEGIN
       / 18446744073709551616)::bigint;
   END IF;
   FOR p IN
-    (SELECT k.pointer, k.queue AS name, q.paused, q.snoozed
+    (SELECT k.pointer, k.queue AS name, q.paused, q.snoozed, q.shard
        FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
        WHERE k.scan = scan_ AND k.pointer >= start AND k.pointer <= now_
        ORDER BY k.pointer, k.queue)
     UNION ALL
-    (SELECT k.pointer, k.queue, q.paused, q.snoozed
+    (SELECT k.pointer, k.queue, q.paused, q.snoozed, q.shard
        FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
        WHERE k.scan = scan_ AND k.pointer < start AND k.pointer >= from_
        ORDER BY k.pointer, k.queue)
     UNION ALL
-    (SELECT k.pointer, k.queue, q.paused, q.snoozed
+    (SELECT k.pointer, k.queue, q.paused, q.snoozed, q.shard
        FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
-       WHERE k.scan = scan_ AND k.pointer > now_ ORDER BY k.pointer, k.queue)
+       WHERE k.scan = scan_ AND k.pointer > now_ AND k.pointer < 9223372036854775807
+       ORDER BY k.pointer, k.queue)
   LOOP
     IF p.name = ANY (found_) OR p.name = ANY (held_) THEN
       again_ := again_ + 1;
@@ -2572,8 +2605,10 @@ BEGIN
       END IF;
       CONTINUE WHEN p.paused OR p.name = ANY (found_);
     END IF;
-    IF (p.paused OR p.snoozed > now_) AND cardinality(held_) < 100 THEN
+    IF (p.paused OR p.snoozed > greatest(p.pointer, now_)) AND p.name <> ALL (held_)
+        AND cardinality(held_) < 100 THEN
       held_ := held_ || p.name;
+      shards_ := shards_ || p.shard;
     END IF;
     CONTINUE WHEN p.paused OR octet_length(p.name) NOT BETWEEN 1 AND 1024;
     IF greatest(p.pointer, p.snoozed) > now_ THEN
@@ -2590,6 +2625,11 @@ BEGIN
   END LOOP;
   IF writes_ AND again_ > 64 THEN
     PERFORM ~.fold_pointers(crowded_, now_);
+  END IF;
+  IF writes_ AND cardinality(held_) > 0 THEN
+    PERFORM ~.move_pointers(held_, shards_,
+      array_fill(-9223372036854775808, ARRAY[cardinality(held_)]),
+      array_fill(NULL::bigint, ARRAY[cardinality(held_)]), NULL);
   END IF;
   queue := NULL; next_in := upcoming - now_;
   RETURN NEXT;
@@ -2727,29 +2767,45 @@ BEGIN
   END LOOP;
 END $$;
 
+-- The next scan that finds the queue moves its pointer to the end of the hold.
 CREATE FUNCTION ~.snooze_queue(queue_ bytea, shard_ integer, delay_ bigint, at_least_ boolean,
-    at_ bigint) RETURNS void LANGUAGE plpgsql {function_settings} AS $$
+    own_ boolean, at_ bigint) RETURNS void LANGUAGE plpgsql {function_settings} AS $$
+DECLARE
+  was bigint;
+  until_ bigint;
 BEGIN
   PERFORM ~.open_queue(queue_, shard_);
-  UPDATE ~.queues q SET snoozed = greatest(CASE WHEN delay_ = 0 THEN -9223372036854775808
-      ELSE coalesce(at_, ~.clock()) + delay_ END, CASE WHEN at_least_ THEN q.snoozed END)
-    WHERE q.queue = queue_;
+  SELECT q.snoozed INTO was FROM ~.queues q WHERE q.queue = queue_;
+  until_ := greatest(CASE WHEN delay_ = 0 THEN -9223372036854775808
+    ELSE coalesce(at_, ~.clock()) + delay_ END, CASE WHEN at_least_ THEN was END);
+  UPDATE ~.queues q SET snoozed = until_ WHERE q.queue = queue_;
+  IF until_ < was THEN
+    PERFORM ~.end_hold(queue_, shard_, until_, own_, at_);
+  END IF;
 END $$;
 
-CREATE FUNCTION ~.pause_queue(queue_ bytea, shard_ integer) RETURNS void
+-- Moves the pointer at once: many queues may be paused together, and a scan moves few.
+CREATE FUNCTION ~.pause_queue(queue_ bytea, shard_ integer, own_ boolean) RETURNS void
   LANGUAGE plpgsql {function_settings} AS $$
 BEGIN
   PERFORM ~.open_queue(queue_, shard_);
   UPDATE ~.queues q SET paused = true WHERE q.queue = queue_;
+  IF own_ THEN
+    PERFORM ~.move_pointers(ARRAY[queue_], ARRAY[shard_], '{-9223372036854775808}', ARRAY[NULL]::bigint[], NULL);
+  END IF;
 END $$;
 
-CREATE FUNCTION ~.resume_queue(queue_ bytea) RETURNS void LANGUAGE plpgsql {function_settings} AS $$
+CREATE FUNCTION ~.resume_queue(queue_ bytea, own_ boolean, at_ bigint) RETURNS void LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   hurries boolean := ~.hurry();
+  shard_ integer;
 BEGIN
-  UPDATE ~.queues q SET paused = false, snoozed = -9223372036854775808 WHERE q.queue = queue_;
-  PERFORM ~.tell('j' || ~.scan_of(q.queue, q.shard), true) FROM ~.queues q
-    WHERE q.queue = queue_;
+  UPDATE ~.queues q SET paused = false, snoozed = -9223372036854775808 WHERE q.queue = queue_
+    RETURNING q.shard INTO shard_;
+  IF FOUND THEN
+    PERFORM ~.end_hold(queue_, shard_, NULL, own_, at_);
+    PERFORM ~.tell('j' || ~.scan_of(queue_, shard_), true);
+  END IF;
 END $$;
 
 CREATE FUNCTION ~.obtain_queue_lease(queue_ bytea, shard_ integer, holder_ bytea, lease_ bigint,
@@ -2922,7 +2978,9 @@ CREATE TABLE ~.queues (
 );
 
 -- A queue's pointer is the least of its rows here. Any step may add an earlier one without waiting
--- for anybody; they are removed only by who has the queue's advisory lock to itself.
+-- for anybody; they are removed only by who has the queue's advisory lock to itself. The pointer of a
+-- queue that is held comes to be where the hold ends, so that no scan goes through held queues: of
+-- one that is paused, at the largest number, where no scan looks.
 CREATE TABLE ~.pointers (
   scan    integer NOT NULL,
   pointer bigint NOT NULL,

@@ -84,30 +84,48 @@ BEGIN
   END LOOP;
 END $$;
 
+-- The next scan that finds the queue moves its pointer to the end of the hold.
 CREATE FUNCTION weir.snooze_queue(queue_ bytea, shard_ integer, delay_ bigint, at_least_ boolean,
-    at_ bigint) RETURNS void LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+    own_ boolean, at_ bigint) RETURNS void --\
+    LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
+DECLARE
+  was bigint;
+  until_ bigint;
 BEGIN
   PERFORM weir.open_queue(queue_, shard_);
-  UPDATE weir.queues q SET snoozed = greatest(CASE WHEN delay_ = 0 THEN -9223372036854775808
-      ELSE coalesce(at_, weir.clock()) + delay_ END, CASE WHEN at_least_ THEN q.snoozed END)
-    WHERE q.queue = queue_;
+  SELECT q.snoozed INTO was FROM weir.queues q WHERE q.queue = queue_;
+  until_ := greatest(CASE WHEN delay_ = 0 THEN -9223372036854775808
+    ELSE coalesce(at_, weir.clock()) + delay_ END, CASE WHEN at_least_ THEN was END);
+  UPDATE weir.queues q SET snoozed = until_ WHERE q.queue = queue_;
+  IF until_ < was THEN
+    PERFORM weir.end_hold(queue_, shard_, until_, own_, at_);
+  END IF;
 END $$;
 
-CREATE FUNCTION weir.pause_queue(queue_ bytea, shard_ integer) RETURNS void
+-- Moves the pointer at once: many queues may be paused together, and a scan moves few.
+CREATE FUNCTION weir.pause_queue(queue_ bytea, shard_ integer, own_ boolean) RETURNS void
   LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 BEGIN
   PERFORM weir.open_queue(queue_, shard_);
   UPDATE weir.queues q SET paused = true WHERE q.queue = queue_;
+  IF own_ THEN
+    PERFORM weir.move_pointers(ARRAY[queue_], ARRAY[shard_], '{-9223372036854775808}', --\
+      ARRAY[NULL]::bigint[], NULL);
+  END IF;
 END $$;
 
-CREATE FUNCTION weir.resume_queue(queue_ bytea) RETURNS void --\
+CREATE FUNCTION weir.resume_queue(queue_ bytea, own_ boolean, at_ bigint) RETURNS void --\
     LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
   hurries boolean := weir.hurry();
+  shard_ integer;
 BEGIN
-  UPDATE weir.queues q SET paused = false, snoozed = -9223372036854775808 WHERE q.queue = queue_;
-  PERFORM weir.tell('j' || weir.scan_of(q.queue, q.shard), true) FROM weir.queues q
-    WHERE q.queue = queue_;
+  UPDATE weir.queues q SET paused = false, snoozed = -9223372036854775808 WHERE q.queue = queue_
+    RETURNING q.shard INTO shard_;
+  IF FOUND THEN
+    PERFORM weir.end_hold(queue_, shard_, NULL, own_, at_);
+    PERFORM weir.tell('j' || weir.scan_of(queue_, shard_), true);
+  END IF;
 END $$;
 
 CREATE FUNCTION weir.obtain_queue_lease(queue_ bytea, shard_ integer, holder_ bytea, lease_ bigint,

@@ -114,7 +114,9 @@ CREATE TABLE weir.queues (
 );
 
 -- A queue's pointer is the least of its rows here. Any step may add an earlier one without waiting
--- for anybody; they are removed only by who has the queue's advisory lock to itself.
+-- for anybody; they are removed only by who has the queue's advisory lock to itself. The pointer of a
+-- queue that is held comes to be where the hold ends, so that no scan goes through held queues: of
+-- one that is paused, at the largest number, where no scan looks.
 CREATE TABLE weir.pointers (
   scan    integer NOT NULL,
   pointer bigint NOT NULL,
