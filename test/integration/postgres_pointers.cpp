@@ -344,6 +344,26 @@ BOOST_AUTO_TEST_CASE(F77_the_counters_of_an_outbox_are_added_up_until_none_is_le
   BOOST_TEST(stats->completed == 2'500U);
 }
 
+// So does one that many queues have, a step at a time.
+BOOST_AUTO_TEST_CASE(F77_counters_of_many_queues_are_added_up_step_by_step) {
+  bed b;
+  auto const rows = [&] { return b.db.number("SELECT count(*) FROM weir.counters"); };
+  b.db.must(
+      "INSERT INTO weir.counters (queue, shard, enqueued, completed, cancelled, purged, dead) "
+      "SELECT int4send(i % 50), 0, 2, 1, 0, 0, 0 FROM generate_series(1, 5000) i");
+  auto before = rows();
+  std::int64_t done = 100;
+  while (done >= 100) {
+    done = b.db.number("SELECT weir.tidy(100, NULL)");
+    auto const after = rows();
+    BOOST_TEST(before - after <= 1000);
+    BOOST_TEST_REQUIRE((done < 100 || after < before));
+    before = after;
+  }
+  BOOST_TEST(before <= 1000 + 50 * 32);
+  BOOST_TEST(b.db.number("SELECT sum(enqueued) FROM weir.counters") == 10'000);
+}
+
 BOOST_AUTO_TEST_CASE(F57_gc_with_an_old_snapshot_deletes_nothing) {
   for (std::string const level : {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"}) {
     bed b;

@@ -273,6 +273,7 @@ DECLARE
   now_ bigint := coalesce(at_, weir.clock());
   all_ integer := 0;
   n integer;
+  left_ integer;
   r record;
   line_ record;
 BEGIN
@@ -329,24 +330,30 @@ BEGIN
     DELETE FROM weir.dequeues d WHERE d.ctid = r.place;
     all_ := all_ + 1;
   END LOOP;
-  -- Of a hundred pages: a queue with many rows is met there soon enough.
-  FOR r IN SELECT o.queue, o.shard, l.rows --\
+  -- Of a hundred pages: a queue with many rows is met there soon enough. Ten rows count as one thing
+  -- that was done, and no more of them are added up at once, whatever queues have them.
+  left_ := 10 * limit_;
+  FOR r IN SELECT o.queue, o.shard --\
       FROM (SELECT DISTINCT c.queue, c.shard FROM weir.counters c
           TABLESAMPLE SYSTEM (least(100, 10000 * 8192.0 / (1 --\
               + pg_relation_size('weir.counters'))))) o,
       LATERAL (SELECT count(*) AS rows FROM (SELECT 1 FROM weir.counters c
-        WHERE c.queue = o.queue LIMIT 10 * limit_) k) l
+        WHERE c.queue = o.queue LIMIT 33) k) l
       WHERE l.rows > 32 LIMIT 100 LOOP
     WITH gone AS (DELETE FROM weir.counters c USING (SELECT k.queue, k.stripe FROM weir.counters k
-          WHERE k.queue = r.queue LIMIT 10 * limit_ FOR UPDATE SKIP LOCKED) o
-        WHERE c.queue = o.queue AND c.stripe = o.stripe RETURNING c.*)
+          WHERE k.queue = r.queue LIMIT left_ FOR UPDATE SKIP LOCKED) o
+        WHERE c.queue = o.queue AND c.stripe = o.stripe RETURNING c.*),
+      made AS (
       INSERT INTO weir.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
         SELECT r.queue, r.shard, weir.held_within(sum(enqueued)), weir.held_within(sum(completed)),
             weir.held_within(sum(cancelled)), weir.held_within(sum(purged)), --\
                 weir.held_within(sum(dead))
-          FROM gone HAVING count(*) > 0;
-    all_ := all_ + CASE WHEN r.rows = 10 * limit_ THEN limit_ ELSE 0 END;
+          FROM gone HAVING count(*) > 0)
+      SELECT count(*) INTO n FROM gone;
+    left_ := left_ - n;
+    EXIT WHEN left_ <= 0;
   END LOOP;
+  all_ := all_ + (10 * limit_ - left_) / 10;
   -- A queue that has nothing, is not held and was left alone for two days is forgotten, with all of
   -- its counters or none: the sums of some would be wrong. A step that uses it meanwhile changes a
   -- row's day, or adds one.
