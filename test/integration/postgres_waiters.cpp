@@ -182,6 +182,35 @@ BOOST_AUTO_TEST_CASE(news_of_an_applications_open_transaction_are_not_missed) {
 }
 
 // F43: an application's transactions notify no longer than somebody says that they wait.
+// Neither a transaction of an application's nor a step that stands still holds up who begins to
+// wait.
+BOOST_AUTO_TEST_CASE(news_of_an_open_transaction_hold_up_nobody_who_waits) {
+  waiting_bed b{1h};
+  BOOST_TEST(b(command::pause_queue{"q"}).has_value());
+  b.enqueue(1);
+  auto const asks = [&] {
+    return b.db.must("SELECT due_in FROM weir.await_jobs(0, 3600000000000, NULL)");
+  };
+  BOOST_TEST(asks() == "");
+  connection application{the_server().conninfo(b.database)};
+  application.must("BEGIN");
+  postgres_transaction tx{application.get()};
+  BOOST_TEST(tx.execute(command::resume_queue{"q"}).has_value());
+  BOOST_TEST(asks() == "0");
+  auto const jobs = b.wait(b.other, command::await_jobs{});
+  b.until([&] { return b.listens(); });
+  application.must("COMMIT");
+  b.ends_well(jobs);
+
+  BOOST_TEST(b(command::pause_queue{"q"}).has_value());
+  b.db.must("DELETE FROM weir.hints");
+  BOOST_TEST(asks() == "");
+  application.must("BEGIN; SELECT weir.tell('j0', true)");
+  BOOST_TEST(asks() == "0");
+  application.must("ROLLBACK");
+  BOOST_TEST(asks() == "");
+}
+
 BOOST_AUTO_TEST_CASE(who_waits_says_so_again_and_is_forgotten_otherwise) {
   waiting_bed b{10ms};
   connection ear{the_server().conninfo(b.database)};

@@ -2811,7 +2811,7 @@ BEGIN
     RETURNING q.shard INTO shard_;
   IF FOUND THEN
     PERFORM ~.end_hold(queue_, shard_, NULL, own_, at_);
-    PERFORM ~.tell('j' || ~.scan_of(queue_, shard_), true);
+    PERFORM ~.tell('j' || ~.scan_of(queue_, shard_), own_);
   END IF;
 END $$;
 
@@ -3289,19 +3289,33 @@ END $$;
 
 -- Says that somebody waits, who says so again within twice `every_`. Who has news from now on tells
 -- it; false: others may have had some before, which is not committed yet, so that it is to be looked
--- for again soon.
+-- for again soon. It does not wait for those who have the row: other commands stand behind it.
 CREATE FUNCTION ~.ask_for(topic_ text, every_ bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := ~.clock();
   often bigint := least(every_, 315360000000000000);  -- ten years
+  hurries boolean := ~.hurry();
+  until_ bigint;
 BEGIN
-  INSERT INTO ~.hints VALUES (topic_, now_ + 3 * often) ON CONFLICT DO NOTHING;
-  IF NOT FOUND THEN
-    UPDATE ~.hints h SET until = now_ + 3 * often
-      WHERE h.ctid = (SELECT k.ctid FROM ~.hints k WHERE k.topic = topic_
-          AND k.until <= now_ + often FOR UPDATE SKIP LOCKED);
+  IF current_setting('transaction_read_only')::boolean THEN  -- a standby has no such table
+    RAISE read_only_sql_transaction USING MESSAGE = 'weir: hints are not kept here';
   END IF;
-  RETURN pg_try_advisory_xact_lock(~.topic_lock(topic_));
+  SELECT k.until INTO until_ FROM ~.hints k WHERE k.topic = topic_;
+  IF NOT FOUND THEN
+    INSERT INTO ~.hints VALUES (topic_, now_ + 3 * often) ON CONFLICT DO NOTHING;
+  ELSIF until_ <= now_ + often THEN
+    UPDATE ~.hints h SET until = now_ + 3 * often
+      WHERE h.ctid = (SELECT k.ctid FROM ~.hints k WHERE k.topic = topic_ FOR UPDATE SKIP LOCKED);
+    IF NOT FOUND THEN
+      RETURN false;
+    END IF;
+  END IF;
+  IF NOT pg_try_advisory_xact_lock(~.topic_lock(topic_)) THEN
+    RETURN false;
+  END IF;
+  RETURN EXISTS (SELECT 1 FROM ~.hints k WHERE k.topic = topic_);  -- a step that told may have had it
+EXCEPTION WHEN lock_not_available THEN
+  RETURN false;
 END $$;
 )sql";
 

@@ -124,7 +124,7 @@ BEGIN
     RETURNING q.shard INTO shard_;
   IF FOUND THEN
     PERFORM weir.end_hold(queue_, shard_, NULL, own_, at_);
-    PERFORM weir.tell('j' || weir.scan_of(queue_, shard_), true);
+    PERFORM weir.tell('j' || weir.scan_of(queue_, shard_), own_);
   END IF;
 END $$;
 

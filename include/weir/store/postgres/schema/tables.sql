@@ -422,17 +422,31 @@ END $$;
 
 -- Says that somebody waits, who says so again within twice `every_`. Who has news from now on tells
 -- it; false: others may have had some before, which is not committed yet, so that it is to be looked
--- for again soon.
+-- for again soon. It does not wait for those who have the row: other commands stand behind it.
 CREATE FUNCTION weir.ask_for(topic_ text, every_ bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   now_ bigint := weir.clock();
   often bigint := least(every_, 315360000000000000);  -- ten years
+  hurries boolean := weir.hurry();
+  until_ bigint;
 BEGIN
-  INSERT INTO weir.hints VALUES (topic_, now_ + 3 * often) ON CONFLICT DO NOTHING;
-  IF NOT FOUND THEN
-    UPDATE weir.hints h SET until = now_ + 3 * often
-      WHERE h.ctid = (SELECT k.ctid FROM weir.hints k WHERE k.topic = topic_
-          AND k.until <= now_ + often FOR UPDATE SKIP LOCKED);
+  IF current_setting('transaction_read_only')::boolean THEN  -- a standby has no such table
+    RAISE read_only_sql_transaction USING MESSAGE = 'weir: hints are not kept here';
   END IF;
-  RETURN pg_try_advisory_xact_lock(weir.topic_lock(topic_));
+  SELECT k.until INTO until_ FROM weir.hints k WHERE k.topic = topic_;
+  IF NOT FOUND THEN
+    INSERT INTO weir.hints VALUES (topic_, now_ + 3 * often) ON CONFLICT DO NOTHING;
+  ELSIF until_ <= now_ + often THEN
+    UPDATE weir.hints h SET until = now_ + 3 * often
+      WHERE h.ctid = (SELECT k.ctid FROM weir.hints k WHERE k.topic = topic_ FOR UPDATE SKIP LOCKED);
+    IF NOT FOUND THEN
+      RETURN false;
+    END IF;
+  END IF;
+  IF NOT pg_try_advisory_xact_lock(weir.topic_lock(topic_)) THEN
+    RETURN false;
+  END IF;
+  RETURN EXISTS (SELECT 1 FROM weir.hints k WHERE k.topic = topic_);  -- a step that told may have had it
+EXCEPTION WHEN lock_not_available THEN
+  RETURN false;
 END $$;
