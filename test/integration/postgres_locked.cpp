@@ -188,6 +188,41 @@ BOOST_AUTO_TEST_CASE(R6_few_wait_for_an_open_key_and_nobody_behind_them) {
   application.must("ROLLBACK");
 }
 
+// Those who wait for one key leave the others their turns, each of which is taken.
+BOOST_AUTO_TEST_CASE(F71_a_key_that_is_held_costs_no_other_key_its_turn) {
+  auto o = quick();
+  o.connections = 2;
+  bed b{o};
+  connection holder{the_server().conninfo(b.database)};
+  connection other{the_server().conninfo(b.database)};
+  auto const take = [](connection& by, std::uint8_t n, std::string_view key) {
+    by.must("BEGIN");
+    std::vector<new_job> const jobs{job_of(n, key)};
+    BOOST_TEST(
+        postgres_transaction{by.get()}.execute(command::enqueue_jobs{"q", jobs}).has_value());
+  };
+  take(holder, 1, "held");
+  take(other, 2, "for a moment");
+  std::vector<std::shared_ptr<std::optional<error_code>>> victims;
+  auto const ask_for = [&](std::uint8_t n, std::string_view key) {
+    std::vector<new_job> const jobs{job_of(n, key)};
+    return start(b.store, command::enqueue_jobs{"q", jobs});
+  };
+  for (std::uint8_t i = 10; i != 60; ++i) victims.push_back(ask_for(i, "held"));
+  auto const stranger = ask_for(3, "for a moment");
+  auto const given_up = [&] {
+    return std::ranges::count_if(victims, [](auto const& one) { return one->has_value(); });
+  };
+  BOOST_TEST_REQUIRE(weir_test::happens(b.io, [&] { return given_up() != 0; }));
+  other.must("ROLLBACK");
+  finish(b.io, *stranger);
+  BOOST_TEST(!**stranger, (*stranger)->message());
+  // And none of them waits for all the others: what one has waited for all have.
+  BOOST_TEST_REQUIRE(weir_test::happens(b.io, [&] { return given_up() == 50; }));
+  for (auto const& each : victims) BOOST_TEST((**each == errc::store_unavailable));
+  holder.must("ROLLBACK");
+}
+
 BOOST_AUTO_TEST_CASE(F71_housekeeping_waits_for_nobody_who_removes_buckets) {
   bed b;
   std::array const one{quota::per(1, 1s)};

@@ -21,6 +21,7 @@ DAMAGE, PLANTED = "integration.postgres_damage", "conformance.postgres_planted"
 FAILURE, HOSTS = "store/postgres/failure.hpp", "store/postgres/hosts.hpp"
 SOCKET, LINK = "store/postgres/socket.hpp", "store/postgres/link.hpp"
 POOL, GATHERING = "store/postgres/pool.hpp", "store/postgres/gathering.hpp"
+TURNS = "store/postgres/turns.hpp"
 LISTENER, WAITS = "store/postgres/listener.hpp", "store/postgres/waits.hpp"
 IN_TRANSACTION = "store/postgres/transaction_steps.hpp"
 MIGRATION = "store/postgres/engine.hpp"
@@ -315,6 +316,9 @@ MUTANTS = [
      *in_sql("CASE WHEN patience <> '' THEN", "CASE WHEN false THEN"),
      {LOCKED: ["F71_a_locked_bucket*", "F71_a_locked_lock*", "F71_a_locked_limiter*",
                "F71_a_locked_job*", "F71_a_locked_queue*"]}),
+    ("no_turns", "all who wait for locks are one line", TURNS,
+     "r->call().contended()", value("std::string{}"),
+     {LOCKED: ["F71_a_key*"]}),
     ("refused_for_good", "who was refused a lock does not ask where it may wait", LINK,
      "first.locked && !waits_ && options_.connections > 1", value("false"),
      {LOCKED: ["F71_a_locked_bucket*", "F71_a_locked_lock*", "F71_a_locked_limiter*",

@@ -105,7 +105,24 @@ class postgres_call {
 
   /// Is it to wait, where it was refused or left out because of a lock that somebody has?
   [[nodiscard]] bool may_wait() const noexcept { return may_wait_; }
-  void expect_to_wait() noexcept { may_wait_ = true; }
+  /// @param contended the arguments that name the lock
+  void expect_to_wait(std::initializer_list<std::size_t> contended) noexcept {
+    may_wait_ = true;
+    for (auto const i : contended) contended_.set(i);
+  }
+  /// Names the lock: the key or queue, and the jobs, if nothing else was said. No two calls have
+  /// the same name that do not wait for the same lock.
+  [[nodiscard]] std::string contended() const {
+    std::string out{function_};
+    for (std::size_t i = 0; i != size_; ++i) {
+      bool const id = types_[i] == postgres_type<job_id>::number ||
+                      types_[i] == postgres_array_of(postgres_type<job_id>::number);
+      if (contended_.any() ? !contended_.test(i) : i != 0 && !id) continue;
+      postgres_type<std::int32_t>::put(out, static_cast<std::int32_t>(argument(i).size()));
+      out += argument(i);
+    }
+    return out;
+  }
 
   template <class T>
   postgres_call& add(T const& value) {
@@ -318,6 +335,7 @@ class postgres_call {
   bool (*left_out_)(postgres_rows const&) noexcept = nullptr;
   std::size_t tells_ = most;  // which argument; most: none
   std::bitset<most> each_{};
+  std::bitset<most> contended_{};
   int rows_ = 0;
   postgres_division division_{};
   bool may_wait_ = false;

@@ -51,7 +51,9 @@ struct postgres_jobs {
     out.let_join(c.jobs.size(), postgres_division::in_turn);
     if (!plain) {
       out.hurry_in_line();
-      out.expect_to_wait();
+      constexpr std::size_t queue = 0;
+      constexpr std::size_t keys = 6;
+      out.expect_to_wait({queue, keys});
     }
     return out;
   }

@@ -366,6 +366,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     if (first.locked && !waits_ && options_.connections > 1 && first.request->may_move()) {
       return owner_.held_up(std::move(first.request));
     }
+    if (first.request->turn) first.request->turn->refused = first.locked;
     first.request->finish(first.failed, postgres_rows{first.answer.get()});
   }
 

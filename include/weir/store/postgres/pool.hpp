@@ -19,6 +19,7 @@
 #include "weir/store/postgres/request.hpp"
 #include "weir/store/postgres/rows.hpp"
 #include "weir/store/postgres/socket.hpp"
+#include "weir/store/postgres/turns.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -107,7 +108,8 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   }
 
  private:
-  /// Commands of one kind, and the connections that they may take.
+  /// Commands of one kind, and the connections that they may take. Of those that wait for locks the
+  /// next one is pending, and the rest has its turn later.
   struct lane {
     lane() = default;
     std::deque<std::unique_ptr<postgres_request>> pending;
@@ -156,7 +158,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
       gathered_.add(std::move(r));
       return gather();
     }
-    auto& to = lane_of(r->call());
+    auto& to = lanes_[0];
     if (to.pending.size() >= options_.max_pending) return r->finish(errc::store_full, {});
     to.pending.push_back(std::move(r));
     pump();
@@ -186,12 +188,14 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   void repeat_in(lane& to, std::unique_ptr<postgres_request> r) {
     if (closed_) return r->finish(boost::asio::error::operation_aborted, {});
     r->stays();
-    if (to.waits) {
-      if (!r->held_up_at) r->held_up_at = retry_.now();
-      if (to.pending.size() >= options_.max_pending) return r->finish(errc::store_full, {});
-    }
+    if (to.waits && turns_.size() >= options_.max_pending) return r->finish(errc::store_full, {});
     try {
-      to.pending.push_back(std::move(r));
+      if (to.waits) {
+        if (!r->held_up_at) r->held_up_at = retry_.now();
+        turns_.add(r);
+      } else {
+        to.pending.push_back(std::move(r));
+      }
     } catch (std::bad_alloc const&) {
       r->finish(make_error_code(boost::system::errc::not_enough_memory), {});
     }
@@ -214,18 +218,21 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
     if (closed_) let_go();
   }
 
+  /// Has the next one that waits for a lock wait to be sent, if there is any.
+  void have_next(lane& of) {
+    auto r = turns_.take(retry_.now(), longest_wait, [](postgres_request& late) {
+      late.finish(explained(errc::store_unavailable, "somebody has what it needs locked"), {});
+    });
+    if (r) of.pending.push_back(std::move(r));
+  }
+
   void pump(lane& of) {
-    while (!of.pending.empty()) {
+    for (;;) {
+      if (of.waits && of.pending.empty()) have_next(of);
+      if (of.pending.empty()) break;
       auto& first = of.pending.front();
       if (!first->waiting()) {
         of.pending.pop_front();
-        continue;
-      }
-      if (of.waits && first->held_up_at &&
-          retry_.now() >= saturating_add(*first->held_up_at, longest_wait)) {
-        auto const late = std::move(first);
-        of.pending.pop_front();
-        late->finish(explained(errc::store_unavailable, "somebody has what it needs locked"), {});
         continue;
       }
       auto const to = best(of);
@@ -381,7 +388,11 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   void fail(lane& of, error_code ec) {
     auto all = std::exchange(of.pending, {});
     for (auto const& r : all) r->finish(ec, {});
-    if (!of.waits) gathered_.fail(ec);
+    if (of.waits) {
+      for (auto const& r : turns_.take_all()) r->finish(ec, {});
+    } else {
+      gathered_.fail(ec);
+    }
   }
 
   /// By time, and by what may have been made since: a store that is left alone after a flood has
@@ -432,8 +443,8 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   static constexpr std::size_t calls_at_once = 2;
   /// Where commands wait for locks: one that is sent waits for those before it, a second each.
   static constexpr std::uint32_t waiting_at_once = 2;
-  /// A command that was refused because of a lock is not sent again after this. On the server it
-  /// waits for a second.
+  /// A command that was refused because of a lock is not sent again after this, unless nothing is
+  /// known of that lock. On the server it waits for a second.
   static constexpr duration longest_wait = std::chrono::seconds{2};
   // How long nothing is connected to after a server took no writes.
   static constexpr duration demoted_interval = std::chrono::milliseconds{50};
@@ -443,6 +454,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   static constexpr std::uint32_t tidied_at_once = 1000;
 
   postgres_gathering gathered_;  // outlives what is in the lanes, some of which it is told of
+  postgres_turns turns_;
   std::array<lane, 2> lanes_;
   std::vector<std::shared_ptr<postgres_link>> links_;
   jittered_backoff<capped_backoff<exponential_backoff>, equal_jitter> backoff_{

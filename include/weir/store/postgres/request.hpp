@@ -17,6 +17,16 @@
 
 namespace weir::detail {
 
+/// The turn of a request among those that wait for locks (postgres_turns).
+struct postgres_turn {
+  postgres_turn() = default;
+  postgres_turn(postgres_turn const&) = delete;
+  postgres_turn& operator=(postgres_turn const&) = delete;
+  virtual ~postgres_turn() = default;
+
+  bool refused = false;  ///< it ended without the lock
+};
+
 /// One statement on its way to the server, and who waits for its answer.
 class postgres_request {
  public:
@@ -44,6 +54,7 @@ class postgres_request {
 
   /// When it was first refused because of a lock that somebody has.
   std::optional<steady_time> held_up_at{};
+  std::unique_ptr<postgres_turn> turn{};
 
   /// Ends it: with an answer that was committed, or with an error.
   virtual void finish(error_code ec, postgres_rows const& answer) noexcept = 0;
