@@ -62,6 +62,30 @@ BOOST_AUTO_TEST_CASE(F99_nothing_ends_when_a_clock_that_was_behind_is_nearly_rig
   weir_test::behind_for_a_moment(m.ask(), m.move(), 3);
 }
 
+// However far: a clock that has lost its date is some fifty years behind.
+BOOST_AUTO_TEST_CASE(F99_time_goes_on_when_the_clock_is_many_years_off) {
+  moved m;
+  constexpr std::int64_t years = 24 * 365 * an_hour;
+  auto const time = [&] { return m.b.db.number("SELECT weir.clock()") / 1'000'000'000; };
+  BOOST_TEST(m.b(command::acquire_lock{"key", "me", 24h})->granted);
+  auto const before = time();
+  for (auto const off : {-11 * years, -50 * years, -9 * years, std::int64_t{0}}) {
+    m.there.move_clock(off);
+    BOOST_TEST(time() >= before);
+    BOOST_TEST(time() < before + an_hour, off);
+    BOOST_TEST(!m.b(command::acquire_lock{"key", "other", 1h})->granted);
+  }
+  // What it shows for a moment is not noted.
+  m.there.move_clock(11 * years);
+  BOOST_TEST(time() > before + 10 * years);
+  m.there.move_clock(0);
+  BOOST_TEST(time() >= before);
+  BOOST_TEST(time() < before + an_hour);
+  m.there.move_clock(-11 * years);
+  BOOST_TEST(time() >= before);
+  BOOST_TEST(time() < before + an_hour);
+}
+
 // What an application's transaction sees is older than the step, and time is not.
 BOOST_AUTO_TEST_CASE(F99_time_goes_on_within_a_transaction_that_began_before) {
   moved m;

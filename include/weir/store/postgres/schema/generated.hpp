@@ -3167,11 +3167,14 @@ CREATE FUNCTION ~.server_clock() RETURNS bigint LANGUAGE sql VOLATILE
 
 -- Notes the time; where it would be more than a second behind what was noted, after having it go on
 -- from there. Who does so does it alone: see raise_fences. Where nothing can be written, or somebody
--- stands still who does so, the time is only held there. What is ten years ahead was not noted. A clock
--- that was behind and is set right again, or nearly, takes the rest of the way alone: what it was
--- behind by, added once more, would end what is held.
+-- stands still who does so, the time is only held there. A time that is ten years ahead of what was
+-- noted is not noted, but what was noted is never forgotten: a clock may be behind by any time. Only a
+-- note from before there was weir, or from after 2100, is none. A clock that was behind and is set
+-- right again, or nearly, takes the rest of the way alone: what it was behind by, added once more,
+-- would end what is held.
 CREATE FUNCTION ~.note_time() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
+  ten_years constant bigint := 315360000000000000;
   ahead_ bigint := coalesce(pg_sequence_last_value('~.ahead'), 0);
   seen_ bigint := coalesce(pg_sequence_last_value('~.seen'), 0);
   clock_ bigint := ~.server_clock();
@@ -3187,10 +3190,10 @@ BEGIN
   ahead_ := was;
   seen_ := coalesce(pg_sequence_last_value('~.seen'), 0);
   clock_ := ~.server_clock();
-  IF greatest(seen_ - clock_, ahead_) > 315360000000000000 THEN
+  IF seen_ NOT BETWEEN 1700000000000000000 AND 4102444800000000000 THEN
     seen_ := 0;
   END IF;
-  IF clock_ >= seen_ - ahead_ / 10 THEN
+  IF clock_ >= seen_ - ahead_ / 10 OR ahead_ > seen_ - clock_ + ten_years THEN
     ahead_ := greatest(seen_ - clock_, 0);
   END IF;
   now_ := clock_ + ahead_;
@@ -3203,7 +3206,8 @@ BEGIN
   IF ahead_ <> was THEN
     PERFORM setval('~.ahead', ahead_);
   END IF;
-  IF now_ > seen_ + 1000000000 THEN  -- and nobody has noted it meanwhile
+  IF now_ > seen_ + 1000000000  -- and nobody has noted it meanwhile
+      AND (now_ <= seen_ + ten_years OR seen_ = 0) THEN
     PERFORM setval('~.seen', now_);
   END IF;
   RAISE SQLSTATE 'WEIR0';
