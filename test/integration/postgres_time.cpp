@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -84,6 +85,19 @@ BOOST_AUTO_TEST_CASE(F99_time_goes_on_when_the_clock_is_many_years_off) {
   m.there.move_clock(-11 * years);
   BOOST_TEST(time() >= before);
   BOOST_TEST(time() < before + an_hour);
+}
+
+// F83: the day of a queue's last use is the store's, as the day is by which it is forgotten.
+BOOST_AUTO_TEST_CASE(F99_a_queue_is_not_forgotten_because_a_clock_was_behind) {
+  moved m;
+  m.b.db.must("SELECT weir.clock()");
+  m.there.move_clock(-5 * 24 * an_hour);
+  std::vector<new_job> const jobs{job_of(1)};
+  BOOST_TEST(m.b(command::enqueue_jobs{"q", jobs}).has_value());
+  BOOST_TEST((*m.b(command::cancel_job{"q", jobs[0].id}) == cancel_outcome::cancelled));
+  m.there.move_clock(0);
+  m.b.db.must("DELETE FROM weir.jobs; SELECT weir.tidy(100, NULL)");
+  BOOST_TEST(m.b(command::read_queue_stats{"q"})->cancelled == 1U);
 }
 
 // What an application's transaction sees is older than the step, and time is not.

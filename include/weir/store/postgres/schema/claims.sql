@@ -271,6 +271,7 @@ CREATE FUNCTION weir.tidy(limit_ integer, at_ bigint) RETURNS integer --\
 DECLARE
   hurries boolean := weir.hurry();
   now_ bigint := coalesce(at_, weir.clock());
+  today bigint := now_ / 86400000000000;
   all_ integer := 0;
   n integer;
   left_ integer;
@@ -325,7 +326,7 @@ BEGIN
   GET DIAGNOSTICS n = ROW_COUNT;
   all_ := all_ + n;
   FOR r IN SELECT k.ctid AS place, k.queue, k.holder FROM weir.dequeues k
-      WHERE k.day < now_ / 86400000000000 - 1 LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
+      WHERE k.day < today - 1 LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
     CONTINUE WHEN NOT weir.may_forget(4, weir.dequeue_key(r.queue, r.holder));
     DELETE FROM weir.dequeues d WHERE d.ctid = r.place;
     all_ := all_ + 1;
@@ -358,9 +359,9 @@ BEGIN
   -- its counters or none: the sums of some would be wrong. A step that uses it meanwhile changes a
   -- row's day, or adds one.
   FOR r IN SELECT DISTINCT k.queue FROM (SELECT c.queue FROM weir.counters c
-      WHERE c.day < CURRENT_DATE - 2 ORDER BY c.day LIMIT limit_) k LOOP
+      WHERE c.day < today - 2 ORDER BY c.day LIMIT limit_) k LOOP
     WITH old AS MATERIALIZED (SELECT c.ctid AS place FROM weir.counters c
-        WHERE c.queue = r.queue AND c.day < CURRENT_DATE - 2 FOR UPDATE SKIP LOCKED)
+        WHERE c.queue = r.queue AND c.day < today - 2 FOR UPDATE SKIP LOCKED)
       DELETE FROM weir.counters c USING old WHERE c.ctid = old.place
         AND (SELECT count(*) FROM old) = --\
           (SELECT count(*) FROM weir.counters k WHERE k.queue = r.queue)
@@ -368,8 +369,8 @@ BEGIN
         AND NOT EXISTS (SELECT 1 FROM weir.queues q WHERE q.queue = r.queue
           AND (q.paused OR greatest(q.snoozed, q.until) > now_));
     IF NOT FOUND THEN  -- not before tomorrow
-      UPDATE weir.counters c SET day = CURRENT_DATE - 2 WHERE c.ctid IN (SELECT k.ctid
-        FROM weir.counters k WHERE k.queue = r.queue AND k.day < CURRENT_DATE - 2
+      UPDATE weir.counters c SET day = today - 2 WHERE c.ctid IN (SELECT k.ctid
+        FROM weir.counters k WHERE k.queue = r.queue AND k.day < today - 2
         FOR UPDATE SKIP LOCKED);
     END IF;
     all_ := all_ + 1;

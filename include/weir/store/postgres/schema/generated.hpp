@@ -662,6 +662,7 @@ CREATE FUNCTION ~.tidy(limit_ integer, at_ bigint) RETURNS integer LANGUAGE plpg
 DECLARE
   hurries boolean := ~.hurry();
   now_ bigint := coalesce(at_, ~.clock());
+  today bigint := now_ / 86400000000000;
   all_ integer := 0;
   n integer;
   left_ integer;
@@ -716,7 +717,7 @@ BEGIN
   GET DIAGNOSTICS n = ROW_COUNT;
   all_ := all_ + n;
   FOR r IN SELECT k.ctid AS place, k.queue, k.holder FROM ~.dequeues k
-      WHERE k.day < now_ / 86400000000000 - 1 LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
+      WHERE k.day < today - 1 LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
     CONTINUE WHEN NOT ~.may_forget(4, ~.dequeue_key(r.queue, r.holder));
     DELETE FROM ~.dequeues d WHERE d.ctid = r.place;
     all_ := all_ + 1;
@@ -746,17 +747,17 @@ BEGIN
   -- its counters or none: the sums of some would be wrong. A step that uses it meanwhile changes a
   -- row's day, or adds one.
   FOR r IN SELECT DISTINCT k.queue FROM (SELECT c.queue FROM ~.counters c
-      WHERE c.day < CURRENT_DATE - 2 ORDER BY c.day LIMIT limit_) k LOOP
+      WHERE c.day < today - 2 ORDER BY c.day LIMIT limit_) k LOOP
     WITH old AS MATERIALIZED (SELECT c.ctid AS place FROM ~.counters c
-        WHERE c.queue = r.queue AND c.day < CURRENT_DATE - 2 FOR UPDATE SKIP LOCKED)
+        WHERE c.queue = r.queue AND c.day < today - 2 FOR UPDATE SKIP LOCKED)
       DELETE FROM ~.counters c USING old WHERE c.ctid = old.place
         AND (SELECT count(*) FROM old) = (SELECT count(*) FROM ~.counters k WHERE k.queue = r.queue)
         AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = r.queue)
         AND NOT EXISTS (SELECT 1 FROM ~.queues q WHERE q.queue = r.queue
           AND (q.paused OR greatest(q.snoozed, q.until) > now_));
     IF NOT FOUND THEN  -- not before tomorrow
-      UPDATE ~.counters c SET day = CURRENT_DATE - 2 WHERE c.ctid IN (SELECT k.ctid
-        FROM ~.counters k WHERE k.queue = r.queue AND k.day < CURRENT_DATE - 2
+      UPDATE ~.counters c SET day = today - 2 WHERE c.ctid IN (SELECT k.ctid
+        FROM ~.counters k WHERE k.queue = r.queue AND k.day < today - 2
         FOR UPDATE SKIP LOCKED);
     END IF;
     all_ := all_ + 1;
@@ -2724,7 +2725,7 @@ BEGIN
       ORDER BY c.stripe DESC LIMIT 1 FOR UPDATE SKIP LOCKED;
     -- By another statement, which sees what the row was when it was locked.
     UPDATE ~.counters c SET enqueued = c.enqueued + enqueued_, completed = c.completed + completed_, cancelled = c.cancelled + cancelled_,
-        purged = c.purged + purged_, dead = c.dead + dead_, day = CURRENT_DATE,
+        purged = c.purged + purged_, dead = c.dead + dead_, day = ~.day(),
         uses = ~.next_use(c.uses), stripe = ~.next_stripe(c.uses, c.stripe)
       WHERE c.ctid = place;
     IF FOUND THEN
@@ -2752,7 +2753,7 @@ BEGIN
         WHERE c.queue = e.queue AND c.shard = e.shard AND ~.counts_on(c)
         ORDER BY c.stripe DESC LIMIT 1 FOR UPDATE SKIP LOCKED) f ON true;
   WITH counted AS (UPDATE ~.counters c SET completed = c.completed + f.jobs,
-        day = CURRENT_DATE, uses = ~.next_use(c.uses), stripe = ~.next_stripe(c.uses, c.stripe)
+        day = ~.day(), uses = ~.next_use(c.uses), stripe = ~.next_stripe(c.uses, c.stripe)
       FROM unnest(places, counts) f(place, jobs) WHERE c.ctid = f.place)
     INSERT INTO ~.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
       SELECT f.queue, f.shard, 0, f.jobs, 0, 0, 0
@@ -3008,7 +3009,7 @@ CREATE TABLE ~.counters (
   cancelled bigint NOT NULL,
   purged    bigint NOT NULL,
   dead      bigint NOT NULL,
-  day       date NOT NULL DEFAULT CURRENT_DATE,  -- of its last use
+  day       bigint NOT NULL,              -- of its last use
   PRIMARY KEY (queue, stripe)
 ) WITH (fillfactor = 70, {hot_table});
 CREATE INDEX counters_day ON ~.counters (day);
@@ -3225,6 +3226,11 @@ BEGIN
   END IF;
   RETURN ~.note_time();
 END $$;
+
+-- The day by that time, as rows have it that are used day by day.
+CREATE FUNCTION ~.day() RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN ~.clock() / 86400000000000;
+ALTER TABLE ~.counters ALTER day SET DEFAULT ~.day();
 
 -- The name of a unique key: 1: of an enqueue; 2: of a start.
 CREATE FUNCTION ~.key_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS bigint

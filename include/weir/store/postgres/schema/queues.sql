@@ -34,7 +34,7 @@ BEGIN
     -- By another statement, which sees what the row was when it was locked.
     UPDATE weir.counters c SET enqueued = c.enqueued + enqueued_, --\
         completed = c.completed + completed_, cancelled = c.cancelled + cancelled_,
-        purged = c.purged + purged_, dead = c.dead + dead_, day = CURRENT_DATE,
+        purged = c.purged + purged_, dead = c.dead + dead_, day = weir.day(),
         uses = weir.next_use(c.uses), stripe = weir.next_stripe(c.uses, c.stripe)
       WHERE c.ctid = place;
     IF FOUND THEN
@@ -62,7 +62,7 @@ BEGIN
         WHERE c.queue = e.queue AND c.shard = e.shard AND weir.counts_on(c)
         ORDER BY c.stripe DESC LIMIT 1 FOR UPDATE SKIP LOCKED) f ON true;
   WITH counted AS (UPDATE weir.counters c SET completed = c.completed + f.jobs,
-        day = CURRENT_DATE, uses = weir.next_use(c.uses), stripe = weir.next_stripe(c.uses, c.stripe)
+        day = weir.day(), uses = weir.next_use(c.uses), stripe = weir.next_stripe(c.uses, c.stripe)
       FROM unnest(places, counts) f(place, jobs) WHERE c.ctid = f.place)
     INSERT INTO weir.counters (queue, shard, enqueued, completed, cancelled, purged, dead)
       SELECT f.queue, f.shard, 0, f.jobs, 0, 0, 0

@@ -137,7 +137,7 @@ CREATE TABLE weir.counters (
   cancelled bigint NOT NULL,
   purged    bigint NOT NULL,
   dead      bigint NOT NULL,
-  day       date NOT NULL DEFAULT CURRENT_DATE,  -- of its last use
+  day       bigint NOT NULL,              -- of its last use
   PRIMARY KEY (queue, stripe)
 ) WITH (fillfactor = 70, weir.hot_table);
 CREATE INDEX counters_day ON weir.counters (day);
@@ -357,6 +357,11 @@ BEGIN
   END IF;
   RETURN weir.note_time();
 END $$;
+
+-- The day by that time, as rows have it that are used day by day.
+CREATE FUNCTION weir.day() RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN weir.clock() / 86400000000000;
+ALTER TABLE weir.counters ALTER day SET DEFAULT weir.day();
 
 -- The name of a unique key: 1: of an enqueue; 2: of a start.
 CREATE FUNCTION weir.key_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS bigint
