@@ -22,7 +22,8 @@ constexpr sql_mutant defects[] = {
      "BETWEEN soonest AND now - 1 RETURNING p.ticket"},
     {"R5", "RETURN greatest(f, last_ + 1)", "RETURN last_ + 1"},
     {"F6", "IF known AND NOT waits AND number_ = fences_[i] THEN", "IF known AND NOT waits THEN"},
-    {"F10", "ORDER BY p.until + 0 OFFSET k LIMIT 1", "ORDER BY p.until LIMIT 1"},
+    {"F10", "p.number >= l.oldest\n            ORDER BY p.until + 0 OFFSET k LIMIT 1",
+     "p.number >= l.oldest\n            ORDER BY p.until LIMIT 1"},
 };
 
 BOOST_AUTO_TEST_SUITE(postgres_permits)

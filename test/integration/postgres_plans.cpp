@@ -175,6 +175,28 @@ BOOST_AUTO_TEST_CASE(no_step_goes_through_the_jobs_that_it_is_not_about) {
 
 // What is dead in a table whose rows come and go is removed before a fifth of it is: what looks for
 // the first row of an order goes through it.
+// When a permit may be had is known by the first that ends, or the next ones where a limit was
+// lowered.
+BOOST_AUTO_TEST_CASE(a_refused_permit_is_not_looked_for_among_all_that_are_held) {
+  bed b;
+  b.db.must("SELECT count(*) FROM weir.permit_steps('key', array_fill(0, ARRAY[2000]), (SELECT "
+            "array_agg(int4send(i)) FROM generate_series(1, 2000) i), array_fill(0::bigint, "
+            "ARRAY[2000]), array_fill(2000, ARRAY[2000]), (SELECT array_agg(3600000000000 + "
+            "((i * 7919) % 2000) * 60000000000) FROM generate_series(1, 2000) i), "
+            "array_fill(0::bigint, ARRAY[2000]), true, NULL)");
+  b.db.must("VACUUM ANALYZE weir.permits");
+  watched own{b};
+  for (std::uint32_t const limit : {2000U, 1990U, 1000U}) {
+    permit_grant refused;
+    auto const rows = own.rows_for(command::acquire_permit{"key", "late", limit, 1h}, &refused);
+    BOOST_TEST(!refused.granted);
+    BOOST_TEST(refused.in_use == 2000U);
+    auto const minutes = std::chrono::floor<std::chrono::minutes>(refused.retry_after + 30s);
+    BOOST_TEST(minutes.count() == 60 + 2000 - limit);
+    if (limit >= 1990) BOOST_TEST(rows < 100, rows << " rows with " << limit);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(every_table_whose_rows_come_and_go_is_vacuumed_soon) {
   bed b;
   BOOST_TEST(b.db.must("SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class WHERE "

@@ -206,7 +206,13 @@ BEGIN
           ahead := l.waiting;  -- whoever comes without a place comes last
         END IF;
         k := l.live + ahead - limits_[i];
-        IF k < l.live THEN
+        -- One of the first to end is met soon in the order of ends, unless many wait, which are in it,
+        -- too. Of a few permits all are read: that order also has what is dead (F79).
+        IF k + l.waiting < l.live / 64 THEN
+          SELECT p.until INTO ends FROM weir.permits p
+            WHERE p.key || '' = key_ AND NOT p.ticket AND p.until + 0 >= l.soonest
+            ORDER BY p.until + 0 OFFSET k LIMIT 1;
+        ELSIF k < l.live THEN
           SELECT p.until INTO ends FROM weir.permits p
             WHERE p.key || 'p' = key_ || 'p' AND NOT p.ticket AND p.number >= l.oldest
             ORDER BY p.until + 0 OFFSET k LIMIT 1;
