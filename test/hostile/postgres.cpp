@@ -496,8 +496,8 @@ class hostile_server {
       if (type == 'Q') {
         if (streams(moment::migration)) stream(c, d);
         spoil(c, d,
-              {rows_description(2), row({number(1), number(1)}), message('C', text("SELECT 1")),
-               message('Z', "T")});
+              {rows_description(2), row({number(postgres_schema_version), number(1)}),
+               message('C', text("SELECT 1")), message('Z', "T")});
       }
       if (type != 'S') continue;
       bool const listens = asked.find("LISTEN") != asked.npos;
@@ -505,7 +505,7 @@ class hostile_server {
           message('1', ""),
           message('2', ""),
           rows_description(4),
-          row({number(1), number(1), "read committed", number(42)}),
+          row({number(postgres_schema_version), number(1), "read committed", number(42)}),
           message('C', text("SELECT 1")),
           message('Z', "I")};
       if (streams(moment::greeting) && !listens) stream(c, d);

@@ -118,6 +118,11 @@ WEIR_DECL std::string postgres_migration_sql(postgres_options const& options, st
   auto const o = detail::bounded(options);
   from = std::min(from, postgres_schema_version);
   to = std::min(to, postgres_schema_version);
+  auto const never_released = [](std::uint32_t version) {
+    return version != 0 && version < detail::postgres_first_schema;
+  };
+  if (never_released(to) || (never_released(from) && to != 0)) return out;
+  if (never_released(from)) from = detail::postgres_first_schema;
   auto const add = [&](std::string_view text) { detail::append_sql(out, text, o.schema); };
   add("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;\n");
   // It takes as long as it takes, and names mean what they do by themselves.
@@ -127,10 +132,12 @@ WEIR_DECL std::string postgres_migration_sql(postgres_options const& options, st
   if (from == 0 && to > 0) add("CREATE SCHEMA IF NOT EXISTS ~;\n");
   add(detail::pgsql::own_schema);
   if (from > 0) add("LOCK TABLE ~.state;\n");
-  for (auto i = from; i < to; ++i) {
+  auto const begin = detail::postgres_steps_to(from);
+  auto const end = detail::postgres_steps_to(to);
+  for (auto i = begin; i < end; ++i) {
     for (auto const* const part : detail::postgres_migrations[i].up) add(part);
   }
-  for (auto i = from; i > to; --i) add(detail::postgres_migrations[i - 1].down);
+  for (auto i = begin; i > end; --i) add(detail::postgres_migrations[i - 1].down);
   if (from == 0 && to > 0) {
     // Twice at once, or over another version, this fails, and nothing was done.
     add("INSERT INTO ~.state VALUES (true, " + std::to_string(to) + ", " +

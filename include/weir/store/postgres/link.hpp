@@ -196,7 +196,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
       try {
         if (rows.integer(0, 0) > postgres_schema_version) why_ = errc::schema_too_new;
         if (rows.integer(0, 0) < postgres_schema_version) {
-          why_ = explained(errc::schema_outdated, postgres_not_migrated);
+          why_ = postgres_outdated(rows.integer(0, 0));
         }
         if (!why_ && rows.integer(0, 1) != options_.shards) {
           why_ = postgres_other_shards(options_.shards, rows.integer(0, 1));

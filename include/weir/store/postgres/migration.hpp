@@ -12,7 +12,7 @@
 namespace weir {
 
 /// The version of the schema that this version of weir needs.
-inline constexpr std::uint32_t postgres_schema_version = 1;
+inline constexpr std::uint32_t postgres_schema_version = 2;
 
 /// The SQL that takes a database from one version of weir's schema to another, up or down, in one
 /// transaction: for those who run their own migrations. Version 0 is a database without it; going
@@ -25,7 +25,8 @@ inline constexpr std::uint32_t postgres_schema_version = 1;
 /// SELECT, INSERT, UPDATE and DELETE on its tables, USAGE and UPDATE on its sequences, and EXECUTE
 /// on its functions.
 ///
-/// Returns an empty text where `options.schema` is no valid name.
+/// Returns an empty text where `options.schema` is no valid name, and for a version 1 that is to be
+/// kept: no release has made it, and one can only drop it.
 [[nodiscard]] std::string postgres_migration_sql(postgres_options const& options,
                                                  std::uint32_t from = 0,
                                                  std::uint32_t to = postgres_schema_version);

@@ -4,6 +4,9 @@
 #ifndef WEIR_STORE_POSTGRES_MIGRATION_SQL_HPP
 #define WEIR_STORE_POSTGRES_MIGRATION_SQL_HPP
 
+#include "weir/detail/explained.hpp"
+#include "weir/error.hpp"
+#include "weir/store/postgres/failure.hpp"
 #include "weir/store/postgres/migration.hpp"
 #include "weir/store/postgres/options.hpp"
 #include "weir/store/postgres/schema/generated.hpp"
@@ -19,6 +22,9 @@
 
 namespace weir::detail {
 
+/// The schema of the first step below. An earlier one was never released.
+inline constexpr std::uint32_t postgres_first_schema = 2;
+
 /// One step between two versions of the schema, and the way back. One that was released never
 /// changes: a change is one more step.
 struct postgres_migration {
@@ -29,7 +35,26 @@ struct postgres_migration {
 inline constexpr std::array postgres_migrations{
     postgres_migration{pgsql::whole, "DROP SCHEMA ~ CASCADE;\n"},
 };
-static_assert(postgres_migrations.size() == postgres_schema_version);
+static_assert(postgres_first_schema - 1 + postgres_migrations.size() == postgres_schema_version);
+
+/// FNV-1a of what makes the schema. A schema with another text is another version, or a database of
+/// the one is taken for the other: a test compares. As long as no release has made this version, it
+/// and `postgres_first_schema` grow together.
+inline constexpr std::uint64_t postgres_schema_digest = 6511958131715042864U;
+
+/// How many of the migrations a schema is made by.
+[[nodiscard]] constexpr std::uint32_t postgres_steps_to(std::uint32_t version) noexcept {
+  return version < postgres_first_schema ? 0 : version + 1 - postgres_first_schema;
+}
+
+/// Of a database with an earlier version than this one's.
+[[nodiscard]] inline error_code postgres_outdated(std::int64_t version) {
+  return explained(errc::schema_outdated,
+                   version < std::int64_t{postgres_first_schema}
+                       ? "a version of weir made it that was never released: what is in it can be "
+                         "worked off with that one only"
+                       : postgres_not_migrated);
+}
 
 /// The bytes of a job's row in an answer, as in rule/bytes.hpp.
 inline constexpr std::string_view postgres_job_bytes =

@@ -77,6 +77,9 @@ class postgres_migrator : public std::enable_shared_from_this<postgres_migrator>
         return end(postgres_other_shards(bounded(options_).shards, found.shards));
       }
       if (found.version == postgres_schema_version) return end({});
+      if (!missing && found.version < postgres_first_schema) {
+        return end(postgres_outdated(found.version));
+      }
       migrate(found.version);
     });
   }

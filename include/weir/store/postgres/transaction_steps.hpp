@@ -113,7 +113,7 @@ class postgres_savepoint {
     } else {
       auto const found = std::stol(PQgetvalue(r.get(), 0, 0));
       if (found > long{postgres_schema_version}) ec = errc::schema_too_new;
-      if (found < long{postgres_schema_version}) ec = errc::schema_outdated;
+      if (found < long{postgres_schema_version}) ec = postgres_outdated(found);
       if (std::stol(PQgetvalue(r.get(), 0, 1)) != long{in_.shards}) ec = errc::invalid_option;
     }
     PQclear(PQexec(in_.connection, "ROLLBACK TO SAVEPOINT weir_command"));
