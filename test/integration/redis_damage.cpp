@@ -559,6 +559,14 @@ BOOST_AUTO_TEST_CASE(F97_a_key_of_another_type_stops_a_step_before_it_writes) {
       std::array const over{finished_job{j.id, j.fence, {}}};
       return error(command::complete_jobs{"queue", over});
     });
+    check("relay", [&] {
+      command::relay_job c{.queue = "queue", .id = j.id, .fence = j.fence};
+      std::array<new_job, 1> next{};
+      next[0].id = numbered(9);
+      next[0].kind = "kind";
+      c.next = next;
+      return error(c);
+    });
     check("cancel", [&] { return error(command::cancel_job{"queue", numbered(2), true}); });
     check("replay", [&] { return error(command::replay_dead_letter{"queue", j.id, {}}); });
     check("purge", [&] { return error(command::purge_job{"queue", j.id}); });

@@ -1845,6 +1845,7 @@ return told and out or {}
 )lua", R"lua(
 end
 )lua", R"lua(
+call('HLEN', queue)  -- before anything is written, its type has to show: `grows` does not see it
 local by_lease = ARGV[5] ~= '0'
 local j
 if by_lease then j = leased(ARGV[4], ARGV[5]) else j = find(ARGV[4]) end

@@ -5,6 +5,7 @@
 --- write, and this one's types were seen by then.
 ---@use common, keep, queue, grows, form, sound, record, find, leased, typed, index, unique, erase, note, ends
 ---@use fade, settle, enqueue_jobs()
+call('HLEN', queue)  -- before anything is written, its type has to show: `grows` does not see it
 local by_lease = ARGV[5] ~= '0'
 local j
 if by_lease then j = leased(ARGV[4], ARGV[5]) else j = find(ARGV[4]) end
