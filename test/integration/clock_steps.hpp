@@ -115,18 +115,19 @@ class owner {
   std::uint64_t job_ = 0;
 };
 
-/// A clock is set back by an hour: what was given is kept as long as it was given for.
+/// A clock is set back: what was given is kept as long as it was given for.
 /// @param move called with seconds: the clock is ahead by so many from then on
+/// @param step how far it is set back
 template <class Ask, class Move>
-void set_back(Ask ask, Move move) {
+void set_back(Ask ask, Move move, std::int64_t step = an_hour) {
   owner lives{ask, "lives", std::chrono::minutes{30}};
   owner gone{ask, "gone", std::chrono::milliseconds{500}};
-  move(-an_hour);
+  move(-step);
   lives.has_it();
   gone.loses_it();
   gone.works();
   lives.has_it();
-  move(-2 * an_hour);  // and once more
+  move(-2 * step);  // and once more
   lives.has_it();
   gone.works();
 }
@@ -147,13 +148,14 @@ void ahead_for_a_moment(Ask ask, Move move) {
   meanwhile.works();
 }
 
-/// A clock is an hour behind for a moment: nobody loses anything, then or when it is right again.
+/// A clock is behind for a moment: nobody loses anything, then or when it is right again.
 /// @param fast by so many seconds the clock was ahead before
+/// @param slow by so many it is behind
 template <class Ask, class Move>
-void behind_for_a_moment(Ask ask, Move move, std::int64_t fast = 0) {
+void behind_for_a_moment(Ask ask, Move move, std::int64_t fast = 0, std::int64_t slow = an_hour) {
   move(fast);
   owner lives{ask, "lives", std::chrono::minutes{30}};
-  move(-an_hour);
+  move(-slow);
   lives.has_it();
   owner meanwhile{ask, "meanwhile", std::chrono::minutes{30}};
   move(0);

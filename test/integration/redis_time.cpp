@@ -54,6 +54,18 @@ BOOST_AUTO_TEST_CASE(F99_time_goes_on_when_the_clock_is_set_back) {
   BOOST_TEST(log_of(m.there).find("time goes on from where it was") != std::string::npos);
 }
 
+// As that of a machine without a battery when it starts.
+constexpr std::int64_t many_years = 15 * 365 * 24 * an_hour;
+BOOST_AUTO_TEST_CASE(F99_time_goes_on_when_the_clock_begins_long_ago) {
+  moved m;
+  weir_test::set_back(m.ask(), m.move(), many_years);
+}
+
+BOOST_AUTO_TEST_CASE(F99_nothing_ends_when_a_clock_that_began_long_ago_is_right_again) {
+  moved m;
+  weir_test::behind_for_a_moment(m.ask(), m.move(), 3, many_years);
+}
+
 BOOST_AUTO_TEST_CASE(F99_nothing_waits_for_a_clock_that_was_ahead) {
   moved m;
   weir_test::ahead_for_a_moment(m.ask(), m.move());

@@ -32,9 +32,12 @@ namespace weir::detail {
 
 /// The largest number that scripts count with: below it, a double is exact.
 inline constexpr std::int64_t redis_exact = std::int64_t{1} << 53;
-/// How far ahead of the clock a time may have been noted, in microseconds: ten years. One that is
-/// farther was not.
+/// How far ahead of a clock that may be right a time may have been noted, in microseconds: ten
+/// years. One that is farther was not.
 inline constexpr std::int64_t redis_farthest = 315'360'000'000'000;
+/// The beginning of 2025. A clock that shows less is wrong: so one without a battery begins in
+/// 1970.
+inline constexpr std::int64_t redis_past = 1'735'689'600'000'000;
 /// So many fields may go at once, when their time comes: what has more is removed in pieces (F80).
 inline constexpr std::int64_t redis_whole = 10'000;
 /// So many of what time has ended one run of the housekeeping removes.

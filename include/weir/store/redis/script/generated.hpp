@@ -69,6 +69,7 @@ static_assert(offsetof(redis_record, vesting) == 4);
 static_assert(redis_exact == 9007199254740992);
 static_assert(redis_farthest == 315360000000000);
 static_assert(redis_more == 32768);
+static_assert(redis_past == 1735689600000000);
 static_assert(redis_piece == 250);
 static_assert(redis_whole == 10000);
 static_assert(result_had_no_room == "its result had no room");
@@ -195,10 +196,15 @@ if not now then
     local ahead
     seen, ahead = (noted or ''):match('^(%d+)%+?(%d*)$')
     seen, ahead = tonumber(seen) or 0, tonumber(ahead) or 0
-    local was = ahead
-    if math.max(seen - now, ahead) > 315360000000000 then seen, ahead = 0, 0 end
+    local was, may_be_right = ahead, now >= 1735689600000000
+    -- A clock that cannot be right is not believed, and a note is, however far ahead. Any other is
+    -- believed where a note is years ahead: it is damaged, and by it all that is held would end.
+    local far = may_be_right and now + 315360000000000 or 9007199254740992 - 1
+    if seen > far or ahead > seen then seen, ahead = 0, 0 end
     -- Right again, or nearly: what it was behind by, added once more, would end what is held.
-    if now >= seen - ahead / 10 then ahead = math.max(seen - now, 0) end
+    if now >= seen - ahead / 10 or may_be_right and seen - ahead < 1735689600000000 then
+      ahead = math.max(seen - now, 0)
+    end
     now = now + ahead
     local behind = seen - now
     if math.abs(behind) > 1000000 or ahead ~= was then

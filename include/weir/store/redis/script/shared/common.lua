@@ -20,10 +20,15 @@ if not now then
     local ahead
     seen, ahead = (noted or ''):match('^(%d+)%+?(%d*)$')
     seen, ahead = tonumber(seen) or 0, tonumber(ahead) or 0
-    local was = ahead
-    if math.max(seen - now, ahead) > weir.redis_farthest then seen, ahead = 0, 0 end
+    local was, may_be_right = ahead, now >= weir.redis_past
+    -- A clock that cannot be right is not believed, and a note is, however far ahead. Any other is
+    -- believed where a note is years ahead: it is damaged, and by it all that is held would end.
+    local far = may_be_right and now + weir.redis_farthest or weir.redis_exact - 1
+    if seen > far or ahead > seen then seen, ahead = 0, 0 end
     -- Right again, or nearly: what it was behind by, added once more, would end what is held.
-    if now >= seen - ahead / 10 then ahead = math.max(seen - now, 0) end
+    if now >= seen - ahead / 10 or may_be_right and seen - ahead < weir.redis_past then
+      ahead = math.max(seen - now, 0)
+    end
     now = now + ahead
     local behind = seen - now
     if math.abs(behind) > 1000000 or ahead ~= was then
