@@ -654,6 +654,29 @@ BOOST_AUTO_TEST_CASE(F61_what_needs_no_room_goes_on_while_a_server_is_full) {
   BOOST_TEST(on(command::inspect_permits{"held", 10}).value().waiting == 0U);
 }
 
+// A holder that asks again has its permit, and a limit that is in use goes on.
+BOOST_AUTO_TEST_CASE(F61_permits_of_a_limit_that_is_in_use_need_no_room) {
+  server s;
+  bed on{s};
+  auto const mine = on(command::acquire_permit{"key", "me", 3, lasting, {}}).value();
+  BOOST_TEST(mine.granted);
+  s.ask("config set maxmemory 1");
+  auto const again = on(command::acquire_permit{"key", "me", 3, lasting, {}});
+  BOOST_TEST_REQUIRE(again.has_value(), again.error().message());
+  BOOST_TEST((again->granted && again->fence == mine.fence));
+  auto const next = on(command::acquire_permit{"key", "next", 3, lasting, {}});
+  BOOST_TEST_REQUIRE(next.has_value(), next.error().message());
+  BOOST_TEST((next->granted && next->fence > mine.fence));
+  at_once all{on};  // together, nothing else takes room by that
+  all(command::acquire_permit{"key", "me", 3, lasting, {}},
+      [&](error_code ec, permit_grant const& g) { BOOST_TEST((!ec && g.fence == mine.fence)); });
+  all(command::acquire_permit{"key", "last", 3, lasting, {}},
+      [&](error_code ec, permit_grant const& g) { BOOST_TEST((!ec && g.granted)); });
+  all(command::acquire_permit{"new", "me", 3, lasting, {}}, make_error_code(errc::store_full));
+  all.wait();
+  BOOST_TEST(!on(command::acquire_permit{"key", "too many", 3, lasting, {}}).value().granted);
+}
+
 BOOST_AUTO_TEST_CASE(F53_a_key_of_another_type_is_foreign_and_nothing_is_written) {
   quota const q[] = {quota::per_second(1)};
   server s;

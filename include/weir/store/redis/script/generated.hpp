@@ -956,9 +956,11 @@ end
 if easy and live < tonumber(ARGV[3]) then
   local ends, fences, holder, at = KEYS[1], KEYS[2], ARGV[2], decimal(now)
   local fence, till = now, now + ARGV[4]
-  local was = call('SET', KEYS[6], at, 'GET')
-  local last = was and tonumber(was) or 0
-  if was and (not was:match('^%d+$') or last >= 9007199254740992) then
+  -- A full server refuses this, also to a holder who has a permit already: that is seen below.
+  local was = redis.pcall('SET', KEYS[6], at, 'GET')
+  local full = type(was) == 'table'
+  local last = was and not full and tonumber(was) or 0
+  if was and not full and (not was:match('^%d+$') or last >= 9007199254740992) then
     call('SET', KEYS[6], was)
     error('CORRUPT weir: a fence')
   end
@@ -966,7 +968,7 @@ if easy and live < tonumber(ARGV[3]) then
     fence, at = last + 1, decimal(last + 1)
     call('SET', KEYS[6], at)
   end
-  if call('ZADD', fences, 'NX', at, holder) == 1 then
+  if not full and call('ZADD', fences, 'NX', at, holder) == 1 then
     call('ZADD', ends, decimal(till), holder)
     live = live + 1
     local least = math.ceil((till - now) / 1000) + slack - 30000  -- as in `keep_all`
@@ -996,7 +998,9 @@ if fence then return {1, fence, till - now, live, 0, 0} end
 
 local rank = line > 0 and call('ZRANK', turns, holder)
 local ahead = rank or line
-if rank then call('ZREM', turns, '') end  -- as in `drains`: a ticket is renewed, or becomes a permit
+-- As in `drains`: a ticket is renewed, or becomes a permit; and a limit in use goes on, since it has
+-- no more permits than that.
+if rank or live > 0 and live + ahead < limit then call('ZREM', ends, '') end
 if live + ahead < limit then
   fence, till = next_fences(KEYS[6], 1), now + ttl
   call('ZADD', fences, decimal(fence), holder)
