@@ -10,6 +10,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -155,6 +157,46 @@ BOOST_AUTO_TEST_CASE(F99_a_full_server_is_drained_after_its_clock_was_set_back) 
     for (auto const& j : some->jobs) ends.push_back({j.id, j.fence, {}});
     if (!ends.empty()) done += ask(command::complete_jobs{"q", ends})->size();
     return done == jobs.size();
+  }));
+}
+
+// Whoever asks for what a dead holder has makes the time go on, where it is refused as well.
+BOOST_AUTO_TEST_CASE(F99_leases_end_on_a_full_server_after_its_clock_was_set_back) {
+  moved m;
+  auto const ask = m.ask();
+  constexpr auto brief = 500ms;
+  std::array<new_job, 1> jobs{};
+  jobs[0].id.data()[0] = 1;
+  jobs[0].kind = "kind";
+  BOOST_TEST_REQUIRE(ask(command::enqueue_jobs{"queue", jobs}).has_value());
+  auto const free = [&](auto const& c, auto is_free) {
+    BOOST_TEST(weir_test::happens([&] { return is_free(ask(c)); }));
+  };
+  auto const is_granted = [](auto const& got) { return got.has_value() && got->granted; };
+  auto const is_over = [](auto const& got) { return got.has_error() || got->granted; };
+  auto const stage = [&](auto const& taken) {
+    m.there.ask("config set maxmemory 0");
+    m.there.move_clock(0);
+    m.there.ask("del '{weir:0}:time' '{weir:1}:time' '{weir:2}:time' '{weir:3}:time' "
+                "'{weir:4}:time' '{weir:5}:time' '{weir:6}:time' '{weir:7}:time'");
+    BOOST_TEST_REQUIRE(is_granted(ask(taken)));
+    m.there.ask("config set maxmemory 1");
+    m.there.move_clock(-an_hour);
+  };
+  // A lock that is over is given again once there is room.
+  stage(command::acquire_lock{"key", "gone", brief});
+  free(command::acquire_lock{"key", "other", 1h}, is_over);
+  stage(command::obtain_queue_lease{"queue", "gone", brief});
+  free(command::obtain_queue_lease{"queue", "other", 1h}, is_over);
+  stage(command::acquire_permit{"key", "gone", 1, brief, {}});
+  free(command::acquire_permit{"key", "other", 1, 1h, {}}, is_granted);
+  stage(command::acquire_permit{"line", "gone", 1, brief, {}});
+  free(command::acquire_permit{"line", "other", 1, 1h, 1h}, is_granted);
+  // So does whoever holds something.
+  stage(command::acquire_lock{"again", "gone", brief});
+  BOOST_TEST(weir_test::happens([&] {
+    (void)ask(command::acquire_lock{"again", "gone", 1h});
+    return !ask(command::inspect_lock{"again"})->held;
   }));
 }
 

@@ -57,7 +57,12 @@ if dead > 0 then
 end
 live = call('ZCARD', ends) - dead
 local fence, till = held()
-if fence then return {1, fence, till - now, live, 0, 0} end
+local function noted(answer)
+
+---@use note_time
+  return answer
+end
+if fence then return noted({1, fence, till - now, live, 0, 0}) end
 
 local rank = line > 0 and call('ZRANK', turns, holder)
 local ahead = rank or line
@@ -71,7 +76,7 @@ if live + ahead < limit then
   keep_all(till, ends, fences)
   if rank then leave_line(holder) end
   if free > 0 then call_next(free) end
-  return {1, fence, ttl, live + 1, 0, 0}
+  return noted({1, fence, ttl, live + 1, 0, 0})
 end
 
 -- Permits end one by one, and each end serves one more of the line.
@@ -98,13 +103,14 @@ if patience > 0 then
   if not rank then
     local last = tonumber(call('ZREVRANGE', turns, 0, 0, 'WITHSCORES')[2] or 0)
     if last >= weir.redis_exact then error('CORRUPT weir: a line') end
-    call('ZADD', turns, decimal(last + 1), holder)
+    local refusal = redis.pcall('ZADD', turns, decimal(last + 1), holder)
+    if type(refusal) == 'table' then return noted(refusal) end
   end
   call('ZADD', lapses, decimal(now + patience), holder)
   call('HSET', limits, holder, limit .. ' ' .. ARGV[6])
   keep_all(now + patience, turns, lapses, limits)
-  return {0, 0, 0, live, ahead + 1, after}
+  return noted({0, 0, 0, live, ahead + 1, after})
 end
 local after = retry_after(rank and line - 1 or line)
 if rank then leave_line(holder) end
-return {0, 0, 0, live, 0, after}
+return noted({0, 0, 0, live, 0, after})

@@ -224,6 +224,14 @@ end
 local function decimal(number) return string.format('%d', number) end
 )lua";
 
+inline constexpr char part_note_time[] = R"lua(
+if unnoted then
+  call('PERSIST', KEYS[#KEYS])
+  call('SET', KEYS[#KEYS], unnoted)
+  unnoted = nil
+end
+)lua";
+
 inline constexpr char part_next_fences[] = R"lua(
 local function next_fences(key, n)
   local was = call('SET', key, decimal(now + n - 1), 'GET')
@@ -929,8 +937,11 @@ return answers
 
 inline redis_script const& acquire_lock() {
   static redis_script const script({part_common, part_next_fences, part_keep, part_lease_of}, {part_locks, R"lua(
-if held and has ~= holder then return {0, 0, till - now, has} end
-if not held then
+if held then
+  if unnoted and together then return end  -- others would grow after the note
+)lua", part_note_time, R"lua(
+  if has ~= holder then return {0, 0, till - now, has} end
+else
   fence, till = next_fences(KEYS[2], 1), now + ARGV[3]
   call('HSET', lock, 'holder', holder, 'fence', decimal(fence), 'until', decimal(till))
   keep(lock, till)
@@ -994,7 +1005,11 @@ if dead > 0 then
 end
 live = call('ZCARD', ends) - dead
 local fence, till = held()
-if fence then return {1, fence, till - now, live, 0, 0} end
+local function noted(answer)
+)lua", part_note_time, R"lua(
+  return answer
+end
+if fence then return noted({1, fence, till - now, live, 0, 0}) end
 
 local rank = line > 0 and call('ZRANK', turns, holder)
 local ahead = rank or line
@@ -1008,7 +1023,7 @@ if live + ahead < limit then
   keep_all(till, ends, fences)
   if rank then leave_line(holder) end
   if free > 0 then call_next(free) end
-  return {1, fence, ttl, live + 1, 0, 0}
+  return noted({1, fence, ttl, live + 1, 0, 0})
 end
 
 -- Permits end one by one, and each end serves one more of the line.
@@ -1035,16 +1050,17 @@ if patience > 0 then
   if not rank then
     local last = tonumber(call('ZREVRANGE', turns, 0, 0, 'WITHSCORES')[2] or 0)
     if last >= 9007199254740992 then error('CORRUPT weir: a line') end
-    call('ZADD', turns, decimal(last + 1), holder)
+    local refusal = redis.pcall('ZADD', turns, decimal(last + 1), holder)
+    if type(refusal) == 'table' then return noted(refusal) end
   end
   call('ZADD', lapses, decimal(now + patience), holder)
   call('HSET', limits, holder, limit .. ' ' .. ARGV[6])
   keep_all(now + patience, turns, lapses, limits)
-  return {0, 0, 0, live, ahead + 1, after}
+  return noted({0, 0, 0, live, ahead + 1, after})
 end
 local after = retry_after(rank and line - 1 or line)
 if rank then leave_line(holder) end
-return {0, 0, 0, live, 0, after}
+return noted({0, 0, 0, live, 0, after})
 )lua"}, part_together, part_one_by_one);
   return script;
 }
@@ -1654,8 +1670,10 @@ inline redis_script const& obtain_queue_lease() {
 local holder = ARGV[4]
 local has, by, till = unpack(call('HMGET', queue, 'holder', 'fence', 'until'))
 by, till = lease_of(has, by, till)
-if till > now and has ~= holder then return {0, 0, till - now, has} end
-if till <= now then
+if till > now then
+)lua", part_note_time, R"lua(
+  if has ~= holder then return {0, 0, till - now, has} end
+else
   by, till = next_fences(fence, 1), now + ARGV[5]
   name_it()
   call('HSET', queue, 'holder', holder, 'fence', decimal(by), 'until', decimal(till))
@@ -1894,6 +1912,7 @@ inline redis_script const& release_lock() {
   static redis_script const script({part_common, part_lease_of}, {part_locks, R"lua(
 if not named(tonumber(ARGV[3])) then return 0 end
 call('DEL', lock)
+)lua", part_note_time, R"lua(
 return 1
 )lua"}, part_together, part_one_by_one);
   return script;
@@ -1904,7 +1923,7 @@ inline redis_script const& release_permit() {
 local easy
 )lua"}, {R"lua(
 if KEYS[1] ~= easy then easy = call('ZCARD', KEYS[3]) == 0 and KEYS[1] end
-if easy then
+if easy and not unnoted then
   local ends, fences, holder, asked = KEYS[1], KEYS[2], ARGV[2], tonumber(ARGV[3])
   local fence = call('ZSCORE', fences, holder)
   local till = fence and tonumber(call('ZSCORE', ends, holder) or 0)
@@ -1930,6 +1949,7 @@ if asked == 0 and line > 0 and call('ZSCORE', turns, holder) then
   left = 1
 end
 if freed + left + lapsed > 0 and line > left then call_next(freed + left + lapsed) end
+)lua", part_note_time, R"lua(
 return {freed, left}
 )lua"}, part_together, part_one_by_one);
   return script;
@@ -1944,6 +1964,7 @@ if has ~= ARGV[4] or till <= now or (asked ~= 0 and asked ~= by) then
   return 0
 end
 call('HDEL', queue, 'holder', 'fence', 'until')
+)lua", part_note_time, R"lua(
 return 1
 )lua"});
   return script;
@@ -1956,6 +1977,7 @@ if asked == 0 or not named(asked) then return 0 end
 till = now + ARGV[4]
 keep(lock, till)  -- first, since it needs no room
 call('HSET', lock, 'until', decimal(till))
+)lua", part_note_time, R"lua(
 return 1
 )lua"}, part_together, part_one_by_one);
   return script;
@@ -1969,6 +1991,7 @@ local till = now + ARGV[4]
 call('ZREM', ends, '')  -- as in `drains`
 call('ZADD', ends, decimal(till), holder)
 keep_all(till, ends, fences)
+)lua", part_note_time, R"lua(
 return 1
 )lua"}, part_together, part_one_by_one);
   return script;

@@ -4,4 +4,6 @@
 ---@use locks
 if not named(tonumber(ARGV[3])) then return 0 end
 call('DEL', lock)
+
+---@use note_time
 return 1

@@ -5,7 +5,7 @@ local easy
 ---@each
 --- How nearly every permit is released.
 if KEYS[1] ~= easy then easy = call('ZCARD', KEYS[3]) == 0 and KEYS[1] end
-if easy then
+if easy and not unnoted then
   local ends, fences, holder, asked = KEYS[1], KEYS[2], ARGV[2], tonumber(ARGV[3])
   local fence = call('ZSCORE', fences, holder)
   local till = fence and tonumber(call('ZSCORE', ends, holder) or 0)
@@ -32,4 +32,6 @@ if asked == 0 and line > 0 and call('ZSCORE', turns, holder) then
   left = 1
 end
 if freed + left + lapsed > 0 and line > left then call_next(freed + left + lapsed) end
+
+---@use note_time
 return {freed, left}

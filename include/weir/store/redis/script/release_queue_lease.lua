@@ -7,4 +7,6 @@ if has ~= ARGV[4] or till <= now or (asked ~= 0 and asked ~= by) then
   return 0
 end
 call('HDEL', queue, 'holder', 'fence', 'until')
+
+---@use note_time
 return 1

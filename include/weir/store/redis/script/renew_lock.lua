@@ -7,4 +7,6 @@ if asked == 0 or not named(asked) then return 0 end
 till = now + ARGV[4]
 keep(lock, till)  -- first, since it needs no room
 call('HSET', lock, 'until', decimal(till))
+
+---@use note_time
 return 1

@@ -8,4 +8,6 @@ local till = now + ARGV[4]
 call('ZREM', ends, '')  -- as in `drains`
 call('ZADD', ends, decimal(till), holder)
 keep_all(till, ends, fences)
+
+---@use note_time
 return 1

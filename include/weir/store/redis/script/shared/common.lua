@@ -47,6 +47,15 @@ if not now then
 end
 local function decimal(number) return string.format('%d', number) end
 
+---@part note_time
+--- Where a step comes to an end, or has written already: has a full server take the note all the same,
+--- or time would stand still for who is refused, and a lease of the dead never end.
+if unnoted then
+  call('PERSIST', KEYS[#KEYS])
+  call('SET', KEYS[#KEYS], unnoted)
+  unnoted = nil
+end
+
 ---@part next_fences
 --- The first of the next n fences. The clock is nearly always ahead of the last one. A fence that
 --- is damaged, or beyond what a script can count, stays as it is (F97).
