@@ -504,6 +504,48 @@ BOOST_AUTO_TEST_CASE(F93_a_look_at_what_waits_ends_after_a_thousand_damaged_entr
   BOOST_TEST(std::stoi(stats.substr(at + field.size())) <= 1010);
 }
 
+BOOST_AUTO_TEST_CASE(F60_a_list_reads_no_bodies_of_others_and_few_that_are_damaged) {
+  stage t;
+  constexpr std::size_t leased = 40;
+  constexpr std::size_t damaged = 60;
+  constexpr std::size_t sound = 5;
+  std::string const payload(1000, 'x');
+  std::vector<new_job> jobs(leased + damaged + sound);
+  for (std::size_t i = 0; i != jobs.size(); ++i) {
+    jobs[i].id = numbered(static_cast<std::uint8_t>(i + 1));
+    jobs[i].kind = "kind";
+    jobs[i].payload = payload;
+  }
+  BOOST_TEST_REQUIRE(t.on(command::enqueue_jobs{"queue", jobs}).has_value());
+  BOOST_TEST(t.on(command::dequeue_jobs{"queue", "me", 0, leased, lasting})->jobs.size() == leased);
+  for (std::size_t i = leased; i != leased + damaged; ++i) {
+    auto const id = bytes(jobs[i].id);
+    auto const record = t.by.ask("HGET", key("j", "queue"), id)[0].value;
+    t.by.ask("HSET", key("j", "queue"), id, record + "x");
+  }
+  std::size_t found = 0;
+  std::size_t read = 0;
+  std::size_t most = 0;
+  std::string cursor;
+  do {
+    t.by.ask("CONFIG", "RESETSTAT");
+    auto const page = t.on(command::list_jobs{"queue", job_state::pending, 100, cursor});
+    BOOST_TEST_REQUIRE(page.has_value(), page.error().message());
+    found += page->jobs.size();
+    cursor = page->cursor;
+    auto const stats = t.by.ask("INFO", "commandstats")[0].value;
+    std::string_view const field = "cmdstat_hget:calls=";
+    auto const calls = std::stoul(stats.substr(stats.find(field) + field.size()));
+    read += calls;
+    most = std::max(most, calls);
+  } while (!cursor.empty());
+  BOOST_TEST(found == sound);
+  // Records, bodies of those that are damaged, and bodies of the others, to see and to send.
+  BOOST_TEST(read <= jobs.size() + damaged + 2 * sound);
+  constexpr auto bodies = limits::answer_bytes / limits::payload_size + 1;
+  BOOST_TEST(most <= leased + 2 * bodies + 3 * sound);
+}
+
 BOOST_AUTO_TEST_CASE(F97_a_key_of_another_type_stops_a_step_before_it_writes) {
   stage t;
   std::size_t refusals = 0;

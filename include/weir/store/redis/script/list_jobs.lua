@@ -1,7 +1,7 @@
 --- ARGV: the state, limit, and after which score and member of the set of those in this state, or
 --- nothing. At most a thousand members are looked at. What is damaged is skipped. A member of a set
 --- with scores may have moved, or many may have one score, so the place is searched for.
----@use common, queue, form, sound, record, describe, fits
+---@use common, queue, form, sound, describe, fits
 --- Is the one before the other, or the same? By their bytes, which is a set's order; Lua's `<=` is
 --- the order of the server's language.
 local function not_behind(one, other)
@@ -32,17 +32,25 @@ else
   end
   members = call('ZRANGE', set, from, from + looks)
 end
+-- Is it in this state, as far as its numbers say? A body may be long, so none is read to see that.
+local function may_be(raw)
+  if not raw or #raw < weir.redis_record.size then return false end
+  local _, vesting, _, _, held_by, _, ended = struct.unpack('weir.redis_record.form_to_key_size', raw)
+  if ended ~= PENDING then return ended == state and (ended == DEAD or vesting > now) end
+  return state == (held_by > 0 and vesting > now and LEASED or PENDING)
+end
 local n, shown = 0, 0
-while n < looks and n < #members and shown < most do
+while n < looks and n < #members and shown < most and room >= 0 do
   local member, id = members[n + 1], nil
   if set == index then id = member:sub(10) else id = set == kept and member:sub(2) or member end
   local raw = (set ~= kept or member:byte() == 106) and #id == 16 and call('HGET', jobs, id)
-  if raw and sound(id, raw) then
-    local j = parse(id, raw)
-    if not gone(j) and state_of(j) == state then
-      if not fits(out, id, raw) then break end
-      shown = shown + 1
-    end
+  if may_be(raw) and sound(id, raw) then
+    if not fits(out, id, raw) then break end
+    shown = shown + 1
+  elseif raw then
+    -- Bytes that were read for nothing count as well; a damaged job's body, whose size nobody knows
+    -- here, as the longest.
+    room = room - #raw - (may_be(raw) and weir.limits.payload_size or 0)
   end
   n, last = n + 1, member
 end
