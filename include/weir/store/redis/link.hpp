@@ -43,7 +43,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -131,12 +130,19 @@ class redis_link final : public redis_backend,
 
   /// Sends it while it is up, with all others of this turn of the strand: once there is room.
   void give(std::shared_ptr<redis_request> const& r) {
-    bool const after_others = !queue_.empty() && !redis_room::is_small(r->bytes());
-    if (after_others || !room_.has(r->bytes())) return queue_.push_back(r);
-    send_soon(r);
+    if (queue_.empty() && room_.has(r->bytes())) return send_soon(r);
+    queue_.push(r);
+    send_queued();
   }
 
  private:
+  /// As many as have room.
+  void send_queued() {
+    while (auto const next = queue_.next(room_)) {
+      if ((*next)->wanted()) send_soon(*next);
+    }
+  }
+
   void send_soon(std::shared_ptr<redis_request> const& r) {
     ++given_;
     room_.take(r->bytes());
@@ -217,11 +223,7 @@ class redis_link final : public redis_backend,
   void returned(redis_request const& r) {
     --given_;
     room_.give_back(r.bytes());
-    while (!queue_.empty() && room_.has(queue_.front()->bytes())) {
-      auto const next = std::move(queue_.front());
-      queue_.pop_front();
-      if (next->wanted()) send_soon(next);
-    }
+    send_queued();
     if (leaving_ && given_ == 0) {
       post_task(strand_, [self = shared_from_this()] { self->leave(); });
     }
@@ -330,7 +332,7 @@ class redis_link final : public redis_backend,
 
   /// Requests that had no room yet were not executed.
   void return_queue() {
-    for (auto const& r : std::exchange(queue_, {})) not_given(r);
+    for (auto const& r : queue_.take_all()) not_given(r);
   }
 
   /// It was definitely not executed: so it may wait for another connection.
@@ -585,8 +587,8 @@ class redis_link final : public redis_backend,
   redis_waiting waiting_;
   std::size_t given_ = 0;
   redis_room room_;
-  std::deque<std::shared_ptr<redis_request>> queue_;  // until there is room
-  std::shared_ptr<redis_batch> next_;                 // will be sent at the end of this turn
+  redis_room_queue<std::shared_ptr<redis_request>> queue_;
+  std::shared_ptr<redis_batch> next_;  // will be sent at the end of this turn
   redis_spare_batches spare_;
   redis_unconfirmed unconfirmed_;
   boost::unordered_flat_set<redis_script const*> taught_;  // being sent

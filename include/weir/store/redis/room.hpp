@@ -10,7 +10,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
+#include <iterator>
+#include <optional>
 #include <type_traits>
+#include <utility>
 
 namespace weir::detail {
 
@@ -68,6 +72,57 @@ class redis_room {
 
  private:
   std::size_t used_ = 0;
+};
+
+/// Requests that wait for room. Small ones go past large ones, but no more of them than a
+/// connection has room for: then the first large one is next, or it might wait for as long as they
+/// come.
+///
+/// @tparam Request points to something that has `bytes()`
+template <class Request>
+class redis_room_queue {
+ public:
+  [[nodiscard]] std::size_t size() const noexcept { return small_.size() + large_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+
+  void push(Request r) {
+    (redis_room::is_small(r->bytes()) ? small_ : large_).push_back(std::move(r));
+  }
+
+  /// Takes the next one that there is room for; none: they wait.
+  [[nodiscard]] std::optional<Request> next(redis_room const& room) {
+    if (has(room, large_)) {
+      passed_ = 0;
+      return take(large_);
+    }
+    if (!has(room, small_) || passed_ >= redis_room::most) return std::nullopt;
+    if (!large_.empty()) passed_ += small_.front()->bytes();
+    return take(small_);
+  }
+
+  /// All of them; small ones first.
+  [[nodiscard]] std::deque<Request> take_all() {
+    passed_ = 0;
+    auto out = std::exchange(small_, {});
+    std::ranges::move(std::exchange(large_, {}), std::back_inserter(out));
+    return out;
+  }
+
+ private:
+  using line = std::deque<Request>;
+
+  [[nodiscard]] static bool has(redis_room const& room, line const& from) {
+    return !from.empty() && room.has(from.front()->bytes());
+  }
+  static Request take(line& from) {
+    auto out = std::move(from.front());
+    from.pop_front();
+    return out;
+  }
+
+  line small_;
+  line large_;
+  std::size_t passed_ = 0;  // bytes of small ones, since the first large one waits
 };
 
 }  // namespace weir::detail
