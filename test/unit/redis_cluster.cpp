@@ -17,6 +17,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -178,6 +179,21 @@ BOOST_AUTO_TEST_CASE(F46_a_node_that_wants_a_command_later_is_asked_later) {
     BOOST_TEST(commands(on.first).size() == 4U);
     BOOST_TEST(on.first.heard("CLUSTER") > 0U, "whether the map is right was not asked");
   }
+}
+
+BOOST_AUTO_TEST_CASE(F46_a_node_that_is_not_ready_is_asked_less_and_less) {
+  stage on;
+  on.open();
+  on.first.act(stage::answering("-CLUSTERDOWN later\r\n"));
+  std::optional<error_code> done;
+  on.inspect("key", done);
+  auto const enough = std::chrono::steady_clock::now() + 3s;
+  run_until(on.io, [&] { return std::chrono::steady_clock::now() > enough; });
+  BOOST_TEST(!done.has_value());
+  BOOST_TEST(commands(on.first).size() <= 15U);
+  on.first.act(stage::answering(lock_free));
+  run_until(on.io, [&] { return done.has_value(); });
+  BOOST_TEST(!*done, done->message());
 }
 
 BOOST_AUTO_TEST_CASE(F46_where_a_slot_has_gone_is_learned_for_all_that_went_there) {

@@ -103,6 +103,7 @@ struct board final : detail::redis_switchboard {
   void ended(detail::redis_link&) override {}
   void missed(std::string const&) override {}
   void heard(detail::redis_link&, std::string const&) override {}
+  void answered_at_last() override {}
   void not_given(std::shared_ptr<detail::redis_request> const& r) override { back.push_back(r); }
   bool refused(detail::redis_link&, std::shared_ptr<detail::redis_request> const&,
                std::string_view) override {

@@ -79,7 +79,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
     if (!usable_) return r->fail(bad_prefix());
     if (malformed_) return r->fail(malformed_);
     if (refused_) return r->fail(refused_);
-    if (nodes_.under_way() + waiting_.size() >= options_.max_pending) {
+    if (nodes_.under_way() + waiting_.size() + held_.size() >= options_.max_pending) {
       return r->fail(errc::store_full);
     }
     r->give_up_at = saturating_add(system_clock{}.steady_now(), options_.offline_patience);
@@ -105,18 +105,20 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
     }
   }
 
-  /// It is tried again a little later, and later still if that does not help.
+  /// It is tried again a little later, and later still if that does not help. Until then no map
+  /// does: one is asked for at each refusal, and they would follow each other.
   void hold(std::shared_ptr<redis_request> const& r) {
-    keep(r);
-    if (holding_) return;
-    holding_ = true;
+    r->hold();
+    held_.add(*this, r);
+    if (std::exchange(holding_, true)) return;
     held_for_ = std::clamp(2 * held_for_, options_.least_reconnect_wait,
                            std::max<duration>(options_.least_reconnect_wait, longest_hold));
     again_.start(strand_, saturating_add(system_clock{}.steady_now(), held_for_),
                  [self = shared_from_this()] {
                    self->holding_ = false;
-                   self->flush();
-                   if (!self->holding_ && self->waiting_.size() == 0) self->held_for_ = {};
+                   for (auto const& held : self->held_.take()) {
+                     if (held->wanted()) self->route(held);
+                   }
                  });
   }
 
@@ -142,6 +144,8 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
     flush();
     settle();
   }
+
+  void answered_at_last() override { held_for_ = {}; }
 
   void ended(redis_link& which) override {
     if (closed_) return;
@@ -347,10 +351,12 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
   void refuse(error_code ec) {
     refused_ = state_->failed(ec);
     waiting_.fail(refused_);
+    held_.fail(refused_);
   }
 
   void stop() override {
     waiting_.fail(make_error_code(errc::closed));
+    held_.fail(make_error_code(errc::closed));
     tick_.stop();
     again_.stop();
     for (auto& shard : shards_) shard.node = nullptr;
@@ -369,6 +375,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
   redis_nodes nodes_;
   redis_kept_options asked_;
   redis_waiting waiting_;
+  redis_waiting held_;
   bool counted_ = false;
   std::shared_ptr<redis_request> count_;  // under way
   bool looking_ = false;                  // soon

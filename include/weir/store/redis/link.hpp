@@ -234,6 +234,7 @@ class redis_link final : public redis_backend,
     returned(*r);
     auto const& first = nodes.front();
     if (!first.is_error()) {
+      if (r->was_held()) answered_at_last();
       if (options_.replicas != 0) return confirm(r, nodes);
       redis_reply reply{nodes};
       return r->complete(reply);
@@ -241,6 +242,10 @@ class redis_link final : public redis_backend,
     // Not from here: the connection is in the middle of reading.
     post_task(strand_,
               [self = shared_from_this(), r, text = first.value] { self->refused(r, text); });
+  }
+
+  void answered_at_last() {
+    if (auto const board = board_.lock()) board->answered_at_last();
   }
 
   /// Memory is full, or there is no right to one of those that travelled as one. For a while none

@@ -98,6 +98,9 @@ class redis_request {
   /// It was not executed, because of this; another server may do it.
   void refuse(error_code why) noexcept { refusal_ = why; }
   [[nodiscard]] error_code refusal() const noexcept { return refusal_; }
+  /// It is to be sent again later.
+  void hold() noexcept { was_held_ = true; }
+  [[nodiscard]] bool was_held() const noexcept { return was_held_; }
   /// How often it was sent elsewhere.
   [[nodiscard]] int& redirections() noexcept { return redirections_; }
 
@@ -124,6 +127,7 @@ class redis_request {
   bool asking_ = false;
   bool alone_ = false;
   bool together_ = false;
+  bool was_held_ = false;
 };
 
 /// A command. Its operation may be cancelled all the time; then the reply is nobody's.

@@ -35,6 +35,8 @@ class redis_switchboard {
   /// Something was published about this key, as the link's server tells.
   virtual void heard(redis_link& by, std::string const& key) = 0;
 
+  /// A command was answered that had been held.
+  virtual void answered_at_last() = 0;
   /// A command that was not executed.
   virtual void not_given(std::shared_ptr<redis_request> const& r) = 0;
   /// The same, because of what the server said; false: it is for who asked.
