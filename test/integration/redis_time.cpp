@@ -124,6 +124,38 @@ BOOST_AUTO_TEST_CASE(F102_time_goes_on_at_a_replica_that_is_behind) {
                       });
 }
 
+// A replica that is promoted may lack what was written last.
+BOOST_AUTO_TEST_CASE(F102_fences_grow_at_a_replica_that_is_behind_and_lacks_the_last_ones) {
+  moved m;
+  auto const ask = m.ask();
+  auto const fence = [&](bool permit) {
+    auto const out = permit ? ask(command::acquire_permit{"key", "me", 1, 1h, {}})->fence
+                            : ask(command::acquire_lock{"key", "me", 1h})->fence;
+    m.there.ask("del '{weir:0}:l:key' '{weir:0}:pe:key' '{weir:0}:pf:key'");
+    return out;
+  };
+  auto const note = [&] { return m.there.ask("get '{weir:0}:time'"); };
+  for (bool const permit : {false, true}) {
+    m.there.move_clock(0);
+    m.there.ask("del '{weir:0}:time'");
+    auto const first = fence(permit);
+    auto const noted = note();
+    auto last = first;
+    BOOST_TEST(weir_test::happens([&] {
+      auto const next = fence(permit);
+      bool const same = note() == noted;
+      if (same) last = next;
+      return !same || last - first > 500'000;
+    }));
+    BOOST_TEST_REQUIRE(last > first);
+    m.there.ask("set '{weir:0}:time' " + noted);
+    m.there.ask("set '{weir:0}:fence' " + std::to_string(first));
+    m.there.move_clock(-an_hour);
+    BOOST_TEST(fence(permit) > last);
+    BOOST_TEST(fence(permit) > last);
+  }
+}
+
 // A server without room takes a note of the time from what drains it.
 BOOST_AUTO_TEST_CASE(F99_a_full_server_is_drained_after_its_clock_was_set_back) {
   moved m;

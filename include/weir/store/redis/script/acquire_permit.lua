@@ -16,8 +16,8 @@ if KEYS[1] ~= easy then
   end
 end
 if easy and live < tonumber(ARGV[3]) then
-  local ends, fences, holder, at = KEYS[1], KEYS[2], ARGV[2], decimal(now)
-  local fence, till = now, now + ARGV[4]
+  local ends, fences, holder, fence, till = KEYS[1], KEYS[2], ARGV[2], now + lead, now + ARGV[4]
+  local at = decimal(fence)
   -- A full server refuses this, also to a holder who has a permit already: that is seen below.
   local was = redis.pcall('SET', KEYS[6], at, 'GET')
   local full = type(was) == 'table'
@@ -26,7 +26,7 @@ if easy and live < tonumber(ARGV[3]) then
     call('SET', KEYS[6], was)
     error('CORRUPT weir: a fence')
   end
-  if last >= now then
+  if last >= fence then
     fence, at = last + 1, decimal(last + 1)
     call('SET', KEYS[6], at)
   end

@@ -68,6 +68,7 @@ static_assert(offsetof(redis_record, unclaimed) == 12);
 static_assert(offsetof(redis_record, vesting) == 4);
 static_assert(redis_exact == 9007199254740992);
 static_assert(redis_farthest == 315360000000000);
+static_assert(redis_lead == 2000000);
 static_assert(redis_more == 32768);
 static_assert(redis_past == 1735689600000000);
 static_assert(redis_piece == 250);
@@ -186,7 +187,7 @@ end
 
 inline constexpr char part_common[] = R"lua(
 local call = redis.call
-local now, slack, unnoted = tonumber(ARGV[1]), 3155760000000
+local now, slack, lead, unnoted = tonumber(ARGV[1]), 3155760000000, 0, nil
 if not now then
   local t, clock = call('TIME'), KEYS[2] and KEYS[#KEYS]
   now, slack = t[1] * 1000000 + t[2], 60000
@@ -219,6 +220,7 @@ if not now then
       end
     end
     slack = slack + math.ceil(ahead / 1000)
+    if ahead > 0 then lead = 2000000 end
   end
 end
 local function decimal(number) return string.format('%d', number) end
@@ -234,13 +236,14 @@ end
 
 inline constexpr char part_next_fences[] = R"lua(
 local function next_fences(key, n)
-  local was = call('SET', key, decimal(now + n - 1), 'GET')
+  local first = now + lead
+  local was = call('SET', key, decimal(first + n - 1), 'GET')
   local last = was and tonumber(was) or 0
   if was and (not was:match('^%d+$') or last > 9007199254740992 - n) then
     call('SET', key, was)
     error('CORRUPT weir: a fence')
   end
-  if last < now then return now end
+  if last < first then return first end
   call('SET', key, decimal(last + n))
   return last + 1
 end
@@ -965,8 +968,8 @@ if KEYS[1] ~= easy then
   end
 end
 if easy and live < tonumber(ARGV[3]) then
-  local ends, fences, holder, at = KEYS[1], KEYS[2], ARGV[2], decimal(now)
-  local fence, till = now, now + ARGV[4]
+  local ends, fences, holder, fence, till = KEYS[1], KEYS[2], ARGV[2], now + lead, now + ARGV[4]
+  local at = decimal(fence)
   -- A full server refuses this, also to a holder who has a permit already: that is seen below.
   local was = redis.pcall('SET', KEYS[6], at, 'GET')
   local full = type(was) == 'table'
@@ -975,7 +978,7 @@ if easy and live < tonumber(ARGV[3]) then
     call('SET', KEYS[6], was)
     error('CORRUPT weir: a fence')
   end
-  if last >= now then
+  if last >= fence then
     fence, at = last + 1, decimal(last + 1)
     call('SET', KEYS[6], at)
   end

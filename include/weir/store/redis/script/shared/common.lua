@@ -10,7 +10,7 @@
 --- Each run of a script pays for making its functions, for each of its keys and arguments, and for
 --- the bytes of each of its strings, which Lua hashes: of all these, it has as few as it can.
 local call = redis.call
-local now, slack, unnoted = tonumber(ARGV[1]), 3155760000000
+local now, slack, lead, unnoted = tonumber(ARGV[1]), 3155760000000, 0, nil
 if not now then
   local t, clock = call('TIME'), KEYS[2] and KEYS[#KEYS]
   now, slack = t[1] * 1000000 + t[2], 60000
@@ -43,6 +43,7 @@ if not now then
       end
     end
     slack = slack + math.ceil(ahead / 1000)
+    if ahead > 0 then lead = weir.redis_lead end
   end
 end
 local function decimal(number) return string.format('%d', number) end
@@ -57,16 +58,18 @@ if unnoted then
 end
 
 ---@part next_fences
---- The first of the next n fences. The clock is nearly always ahead of the last one. A fence that
---- is damaged, or beyond what a script can count, stays as it is (F97).
+--- The first of the next n fences. The clock is nearly always ahead of the last one. Where time goes
+--- on from a note, a replica may have been promoted that lacks the last fences: these are passed by
+--- `lead`. A fence that is damaged, or beyond what a script can count, stays as it is (F97).
 local function next_fences(key, n)
-  local was = call('SET', key, decimal(now + n - 1), 'GET')
+  local first = now + lead
+  local was = call('SET', key, decimal(first + n - 1), 'GET')
   local last = was and tonumber(was) or 0
   if was and (not was:match('^%d+$') or last > weir.redis_exact - n) then
     call('SET', key, was)
     error('CORRUPT weir: a fence')
   end
-  if last < now then return now end
+  if last < first then return first end
   call('SET', key, decimal(last + n))
   return last + 1
 end
