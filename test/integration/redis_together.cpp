@@ -91,7 +91,7 @@ class batches final : detail::redis_batch_owner {
   /// Sends what was added. What is about one thing keeps its order; so each is asked by itself in
   /// the order that they have now.
   void go() {
-    batch_.encode(true, known_);
+    batch_.encode({}, known_);
     std::vector<std::shared_ptr<detail::redis_request>> const order{batch_.unanswered().begin(),
                                                                     batch_.unanswered().end()};
     BOOST_TEST_REQUIRE(order.size() == all_.size());

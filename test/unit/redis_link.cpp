@@ -372,4 +372,47 @@ BOOST_AUTO_TEST_CASE(F60_what_waits_for_room_when_the_store_closes_was_not_execu
              15);
 }
 
+BOOST_AUTO_TEST_CASE(F61_one_kind_of_command_that_is_parted_leaves_the_others_together) {
+  stage on;
+  on.open();
+  std::size_t locks = 0;
+  std::size_t permits = 0;
+  on.server.act([&](puppet::guest& by, puppet::words const& w) {
+    auto const of = [&](std::string_view who) {
+      return static_cast<std::size_t>(std::ranges::count(w, who));
+    };
+    if (auto const n = of("lock holder")) {
+      by.say(n == 1 ? lock_granted : "-NOPERM no right to one of these\r\n");
+      ++locks;
+      return true;
+    }
+    auto const n = of("permit holder");
+    if (n == 0) return false;
+    std::string said = n == 1 ? "" : "*" + std::to_string(n) + "\r\n";
+    for (std::size_t i = 0; i != n; ++i) said += ":1\r\n";
+    by.say(said);
+    ++permits;
+    return true;
+  });
+  constexpr std::size_t many = 4;
+  for (std::size_t const runs : {many + 1, many}) {
+    locks = permits = 0;
+    std::size_t answered = 0;
+    auto const note = [&](error_code ec) {
+      BOOST_TEST(!ec, ec.message());
+      ++answered;
+    };
+    for (std::size_t i = 0; i != many; ++i) {
+      auto const key = "key " + std::to_string(i);
+      on.store.async_execute(command::acquire_lock{key, "lock holder", 1h},
+                             [note](error_code ec, lock_grant const&) { note(ec); });
+      on.store.async_execute(command::renew_permit{key, "permit holder", 7, 1h},
+                             [note](error_code ec, auto) { note(ec); });
+    }
+    run_until(on.io, [&] { return answered == 2 * many; });
+    BOOST_TEST(locks == runs);
+    BOOST_TEST(permits == 1U);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(a_batch_that_is_used_again_has_nothing_of_what_it_was_used_
     redis_batch out;
     out.add(std::make_shared<noted>(key));
     detail::redis_known_scripts known;
-    out.encode(true, known);
+    out.encode({}, known);
     return wire(out);
   };
   redis_batch const* first = nullptr;
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(a_batch_that_is_used_again_has_nothing_of_what_it_was_used_
     auto const r = std::make_shared<noted>(key);
     batch->add(r);
     detail::redis_known_scripts known;
-    batch->encode(true, known);
+    batch->encode({}, known);
     BOOST_TEST((wire(*batch) == fresh(key)));
     owner by;
     BOOST_TEST_REQUIRE(batch->unanswered().size() == 1U);
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(each_of_a_batch_gets_its_own_reply_whatever_its_shape) {
   BOOST_TEST_REQUIRE(dropped.size() == 1U);
   BOOST_TEST((dropped[0] == all[1]));
   detail::redis_known_scripts known;
-  batch.encode(true, known);
+  batch.encode({}, known);
   owner by;
   batch.belongs_to(by);
   batch.reply(std::vector<node>{

@@ -54,10 +54,10 @@ class redis_batch final : public redis_receiver {
     });
     return out;
   }
-  /// @param together whether some of them may travel as one
-  /// @param known    scripts that the server knows for that; those that are sent are added
-  void encode(bool together, redis_known_scripts& known) {
-    convoy_.arrange(commands_, together);
+  /// @param alone scripts whose commands do not travel as one
+  /// @param known scripts that the server knows for that; those that are sent are added
+  void encode(redis_known_scripts const& alone, redis_known_scripts& known) {
+    convoy_.arrange(commands_, alone);
     convoy_.push(wire_, commands_, known);
   }
   [[nodiscard]] redis_wire const& wire() const noexcept { return wire_; }

@@ -48,10 +48,10 @@ class redis_convoy {
 
   /// Puts commands together that may travel so, in an order of its own.
   ///
-  /// @param together false: each travels by itself
-  void arrange(std::vector<request>& commands, bool together) {
+  /// @param alone scripts whose commands travel by themselves
+  void arrange(std::vector<request>& commands, redis_known_scripts const& alone) {
     runs_.clear();
-    if (!together || commands.size() == 1) {
+    if (commands.size() == 1) {
       for (auto const& r : commands) runs_.push_back({1, r->bytes()});
       return;
     }
@@ -59,7 +59,7 @@ class redis_convoy {
     last_.clear();
     place_.clear();
     first_.clear();
-    for (auto const& r : commands) place_.push_back(place(*r, commands));
+    for (auto const& r : commands) place_.push_back(place(*r, commands, alone));
     // In the order of their runs, and of one run in their own.
     auto at = std::move(starts_);
     at.clear();
@@ -145,10 +145,11 @@ class redis_convoy {
   static constexpr auto none = std::numeric_limits<std::uint32_t>::max();
 
   /// In which run it travels: one that has room, and is behind all that is about the same thing.
-  std::uint32_t place(redis_request const& r, std::vector<request> const& commands) {
+  std::uint32_t place(redis_request const& r, std::vector<request> const& commands,
+                      redis_known_scripts const& alone) {
     auto& last =
         last_.try_emplace(std::hash<std::string_view>{}(r.call().about()), none).first->second;
-    bool const joins = r.joins();
+    bool const joins = r.joins() && !alone.contains(&r.call().joined_script());
     auto const nth = static_cast<std::uint32_t>(place_.size());
     if (joins) {
       for (auto& o : open_) {

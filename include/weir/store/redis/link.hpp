@@ -38,6 +38,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 
 #include <algorithm>
@@ -200,13 +201,24 @@ class redis_link final : public redis_backend,
     }
     auto const unwanted = batch->leave();
     if (!batch->unanswered().empty()) {
-      batch->encode(system_clock{}.steady_now() >= alone_until_, known_);
+      batch->encode(parted_scripts(), known_);
       batch->belongs_to(*this);
       session->execute(batch->wire(), *batch, [self = shared_from_this(), batch](error_code ec) {
         self->sent(batch, ec);
       });
     }
     for (auto const& r : unwanted) returned(*r);  // others have room, behind these
+  }
+
+  /// Those whose commands travel by themselves at the moment.
+  redis_known_scripts const& parted_scripts() {
+    if (!alone_until_.empty()) {
+      auto const now = system_clock{}.steady_now();
+      alone_.clear();
+      erase_if(alone_until_, [now](auto const& each) { return each.second <= now; });
+      for (auto const& each : alone_until_) alone_.insert(each.first);
+    }
+    return alone_;
   }
 
   /// What was not answered by now never will be.
@@ -249,10 +261,10 @@ class redis_link final : public redis_backend,
   }
 
   /// Memory is full, or there is no right to one of those that travelled as one. For a while none
-  /// do, or all of them would be parted.
+  /// of this script do, or all of them would be parted.
   void parted(std::shared_ptr<redis_request> const& r) override {
     constexpr auto a_while = std::chrono::seconds{1};
-    alone_until_ = saturating_add(system_clock{}.steady_now(), a_while);
+    alone_until_[&r->script()] = saturating_add(system_clock{}.steady_now(), a_while);
     returned(*r);
     r->stays();
     r->stay_alone();
@@ -606,7 +618,8 @@ class redis_link final : public redis_backend,
   bool renewing_ = false;          // the session is to end
   bool leaving_ = false;           // it has retired
   steady_time renewed_at_ = steady_time::min();
-  steady_time alone_until_ = steady_time::min();  // commands travel by themselves
+  boost::unordered_flat_map<redis_script const*, steady_time> alone_until_;
+  redis_known_scripts alone_;  // at the moment
   redis_pace renewal_pace_;
   std::shared_ptr<redis_sentinel_watch> watch_;
   std::optional<redis_place> moved_to_;  // while no session was up
