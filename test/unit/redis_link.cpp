@@ -372,6 +372,30 @@ BOOST_AUTO_TEST_CASE(F60_what_waits_for_room_when_the_store_closes_was_not_execu
              15);
 }
 
+// Each time it waits for room when the connection ends.
+BOOST_AUTO_TEST_CASE(F46_what_waits_for_several_connections_waits_no_longer_than_for_one) {
+  auto options = patient();
+  options.offline_patience = 500ms;
+  options.least_reconnect_wait = options.longest_reconnect_wait = 300ms;
+  stage on{options};
+  on.open();
+  constexpr std::size_t many = 100;  // of which 15 have room at once
+  on.server.act([](puppet::guest& by, puppet::words const& w) {
+    if (w[0] != "EVALSHA") return false;
+    by.hang_up();
+    return true;
+  });
+  std::array<std::optional<error_code>, many> done;
+  for (auto& d : done) {
+    on.store.async_execute(command::peek_jobs{"queue", 10'000},
+                           [&d](error_code ec, std::vector<weir::job> const&) { d = ec; });
+  }
+  run_until(on.io,
+            [&] { return std::ranges::all_of(done, [](auto& d) { return d.has_value(); }); });
+  BOOST_TEST(std::ranges::count_if(done, [](auto& d) { return *d == errc::outcome_unknown; }) > 0);
+  BOOST_TEST((*done.back() == errc::store_unavailable), done.back()->message());
+}
+
 BOOST_AUTO_TEST_CASE(F61_one_kind_of_command_that_is_parted_leaves_the_others_together) {
   stage on;
   on.open();

@@ -177,9 +177,9 @@ class redis_link final : public redis_backend,
     wait(r);
   }
 
-  /// For another connection. Its patience begins when it first has to.
+  /// For another connection. Its patience begins when it first has to, and lasts for all of them.
   void wait(std::shared_ptr<redis_request> const& r, error_code refusal = {}) {
-    if (!r->refusal()) {
+    if (r->give_up_at == steady_time{}) {
       r->give_up_at = saturating_add(system_clock{}.steady_now(), options_.offline_patience);
     }
     if (refusal) r->refuse(refusal);
