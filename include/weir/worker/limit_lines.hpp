@@ -30,6 +30,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -316,7 +317,7 @@ class limit_lines {
     // By another name than that of the claims, which are numbered.
     auto const holder = core.holder + "/line";
     std::vector<std::pair<std::uint8_t, place>> aside;
-    bool brought = false;
+    std::optional<active_permit> unused{std::move(permit)};
     for (auto left = std::min(at->known.size(), most_tries); left != 0 && !at->places.empty();
          --left) {
       if (core.clock.steady_now() >= saturating_add(granted_at, lease / 3)) break;
@@ -357,7 +358,7 @@ class limit_lines {
       at->last_grant = granted_at;
       room.end();
       auto job = core.take_on(std::move(first.queue), std::move(leased), obtain.asked_at);
-      job->permit = std::move(permit);
+      job->permit = std::exchange(unused, std::nullopt);
       job->permit_deadline = deadline;
       job->renew_at = std::min(job->renew_at, saturating_add(granted_at, lease / 3));
       at->has_hand = false;
@@ -365,14 +366,14 @@ class limit_lines {
       if (self->keeper_ == at.get()) self->keeper_ = nullptr;
       core.return_hand();
       self->start_(job);
-      brought = true;
       break;
     }
     for (; !aside.empty(); aside.pop_back()) {
       self->put(std::move(aside.back().second), *at, aside.back().first, true);
     }
-    if (!brought) co_await give_back_permit(core, std::move(permit));
-    co_return brought;
+    if (!unused) co_return true;
+    co_await give_back_permit(core, *std::exchange(unused, std::nullopt));
+    co_return false;
   }
 
   /// Nothing is put back if the job has joined again meanwhile: it has its place.
