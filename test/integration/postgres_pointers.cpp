@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(R6_queues_that_are_held_cost_a_scan_nothing) {
   all(command::pause_queue{});
   auto const paused = settled();
   BOOST_TEST(paused <= before + 50, paused << " pages instead of " << before);
-  // What comes meanwhile relies on the pointer that there is, and one that is left behind is moved.
+  // Jobs that come meanwhile rely on the pointer that there is, and one that is left over is moved.
   std::vector<new_job> const another{job_of(2)};
   all(command::enqueue_jobs{"", another});
   BOOST_TEST(pointers(b) == many + 1);

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_database_is_migrated_once_and_a_mismatch_is_said) {
   db.must("UPDATE weir.state SET version = version + 1");
   BOOST_TEST((ask(io, make({}), take_lock("k")).error() == errc::schema_too_new));
   BOOST_TEST((migrate(io, make({})) == errc::schema_too_new));
-  // What no release has made is not taken for this version, however alike it is.
+  // A schema that no release has made is not taken for this version, however alike it is.
   db.must("UPDATE weir.state SET version = 1");
   for (auto const& ec : {ask(io, make({}), take_lock("k")).error(), migrate(io, make({}))}) {
     BOOST_TEST((ec == errc::schema_outdated));

@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(F99_time_goes_on_when_the_clock_is_many_years_off) {
     BOOST_TEST(time() < before + an_hour, off);
     BOOST_TEST(!m.b(command::acquire_lock{"key", "other", 1h})->granted);
   }
-  // What it shows for a moment is not noted.
+  // A date that it shows for a moment is not noted.
   m.there.move_clock(11 * years);
   BOOST_TEST(time() > before + 10 * years);
   m.there.move_clock(0);

@@ -25,8 +25,8 @@ inline constexpr std::uint32_t postgres_schema_version = 2;
 /// SELECT, INSERT, UPDATE and DELETE on its tables, USAGE and UPDATE on its sequences, and EXECUTE
 /// on its functions.
 ///
-/// Returns an empty text where `options.schema` is no valid name, and for a version 1 that is to be
-/// kept: no release has made it, and one can only drop it.
+/// Returns an empty text where `options.schema` is no valid name, and for version 1, which no
+/// release has made, unless it is to be dropped.
 [[nodiscard]] std::string postgres_migration_sql(postgres_options const& options,
                                                  std::uint32_t from = 0,
                                                  std::uint32_t to = postgres_schema_version);
