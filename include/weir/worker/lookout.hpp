@@ -83,7 +83,11 @@ class lookout : public std::enable_shared_from_this<lookout> {
     std::vector<std::string const*> unasked;  // each has a claim under way, or had one
     for (auto& at : named_) {
       if (!at.vesting) unasked.push_back(&at.name);
-      if (auto const vesting = answer_of(at.vesting)) heed_vesting(vesting->what, at.name, found);
+      if (auto const vesting = answer_of(at.vesting)) {
+        heed_vesting(vesting->what, at.name, found);
+      } else if (at.vesting) {
+        complete = false;
+      }
     }
     for (auto const* const queue : unasked) {
       if (!claims_.contains(*queue) && claims_.is_deep(*queue)) add_once(*queue, found);
