@@ -38,7 +38,7 @@ namespace lua = detail::lua;
 /// Conditions under which scripts go the fast way.
 constexpr std::array conditions{
     "if easy and live < tonumber(ARGV[3]) then",  // a permit is to be had, and nobody is in line
-    "if easy then",                               // nobody waits for the permit that is given up
+    "if easy and not unnoted then",               // nobody waits for the permit that is given up
     "if takes and (not value or value:sub(1, #quotas) == quotas) then",  // one known quota
     "if n == 1 then return",                                             // one job is looked up
     "if strategy == 0 and retention == 0 then",  // completed jobs leave nothing
