@@ -633,6 +633,33 @@ BOOST_AUTO_TEST_CASE(overlap_is_kept_when_a_schedule_moves) {
   BOOST_TEST(enqueued("others") == 1U);
 }
 
+// A job that begins waits only for those of its queue that were enqueued to be waited for.
+BOOST_AUTO_TEST_CASE(overlap_buffer_one_starts_nothing_beside_a_job_that_nobody_waits_for) {
+  for (bool const moves : {true, false}) {
+    BOOST_TEST_CONTEXT((moves ? "another queue" : "another policy")) {
+      scheduler_fixture f;
+      auto s = hourly();
+      s.overlap = moves ? weir::overlap_policy::buffer_one : weir::overlap_policy::allow;
+      f.put(s);
+      f.run();
+      f.pass(1h);
+      auto const job = f.ask(weir::command::dequeue_jobs{
+                                 .queue = "reports", .holder = "h", .limit = 1, .lease = 24h})
+                           .jobs.at(0);
+      s.overlap = weir::overlap_policy::buffer_one;
+      std::string const queue = moves ? "others" : "reports";
+      auto const before = f.enqueued(queue);
+      f.put(s, "daily", queue);
+      f.pass(2h);
+      BOOST_TEST(f.enqueued(queue) == before);
+      weir::finished_job const done{job.id, job.fence, {}};
+      f.ask(weir::command::complete_jobs{"reports", {&done, 1}});
+      f.pass(1h);
+      BOOST_TEST(f.enqueued(queue) == before + 1);
+    }
+  }
+}
+
 // Kubernetes #42649, #73169 and #79995, k3d #523: what was off for long stops for ever, or says
 // nothing.
 BOOST_AUTO_TEST_CASE(after_a_night_off_the_last_tick_is_fired_and_the_others_are_told) {

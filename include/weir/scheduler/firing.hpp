@@ -226,7 +226,10 @@ class schedule_run final : public prepared_job {
     if (!*last) co_return true;
     auto const& job = **last;
     if (policy == overlap_policy::buffer_one) {
-      if (job.state != job_state::leased) co_return false;
+      // No job waits for one of another queue, or for one of another policy.
+      bool const is_waited_for =
+          p.last_queue == schedule_.job.queue && job.strategy == unique_strategy::while_executing;
+      if (!is_waited_for || job.state != job_state::leased) co_return false;
       auto const before = co_await unfinished(p.job_before);  // it runs, and this one is blocked
       if (before.has_error()) co_return before.error();
       co_return !*before;
