@@ -118,8 +118,8 @@ WEIR_DECL std::string postgres_migration_sql(postgres_options const& options, st
   auto const o = detail::bounded(options);
   from = std::min(from, postgres_schema_version);
   to = std::min(to, postgres_schema_version);
-  auto const never_released = [](std::uint32_t version) {
-    return version != 0 && version < detail::postgres_first_schema;
+  auto const never_released = [](std::uint32_t schema) {
+    return schema != 0 && schema < detail::postgres_first_schema;
   };
   if (never_released(to) || (never_released(from) && to != 0)) return out;
   if (never_released(from)) from = detail::postgres_first_schema;

@@ -43,14 +43,14 @@ static_assert(postgres_first_schema - 1 + postgres_migrations.size() == postgres
 inline constexpr std::uint64_t postgres_schema_digest = 6511958131715042864U;
 
 /// How many of the migrations a schema is made by.
-[[nodiscard]] constexpr std::uint32_t postgres_steps_to(std::uint32_t version) noexcept {
-  return version < postgres_first_schema ? 0 : version + 1 - postgres_first_schema;
+[[nodiscard]] constexpr std::uint32_t postgres_steps_to(std::uint32_t schema) noexcept {
+  return schema < postgres_first_schema ? 0 : schema + 1 - postgres_first_schema;
 }
 
 /// Of a database with an earlier version than this one's.
-[[nodiscard]] inline error_code postgres_outdated(std::int64_t version) {
+[[nodiscard]] inline error_code postgres_outdated(std::int64_t schema) {
   return explained(errc::schema_outdated,
-                   version < std::int64_t{postgres_first_schema}
+                   schema < std::int64_t{postgres_first_schema}
                        ? "a version of weir made it that was never released: what is in it can be "
                          "worked off with that one only"
                        : postgres_not_migrated);
