@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(F99_a_full_server_is_drained_after_its_clock_was_set_back) 
   }));
 }
 
-// Whoever asks for what a dead holder has makes the time go on, where it is refused as well.
+// A command that is refused makes the time go on, too: a lease of the dead ends.
 BOOST_AUTO_TEST_CASE(F99_leases_end_on_a_full_server_after_its_clock_was_set_back) {
   moved m;
   auto const ask = m.ask();

@@ -265,7 +265,7 @@ class lookout : public std::enable_shared_from_this<lookout> {
     }
     return out;
   }
-  /// What has been answered, and is asked again by the next look.
+  /// The question, if it has been answered: the next look asks anew. Null: it has not.
   template <class C>
   [[nodiscard]] static pending_ptr<C> answer_of(pending_ptr<C>& at) noexcept {
     return at && at->answered ? std::exchange(at, nullptr) : nullptr;

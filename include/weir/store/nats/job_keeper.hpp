@@ -44,7 +44,7 @@
 // to write several of them in one batch that is refused whenever anybody else was faster, and to
 // find the next job somebody has to know them all anyway.
 //
-// What it costs: in the process that owns the shard memory for all its jobs; on the server the
+// The price: in the process that owns the shard memory for all its jobs; on the server the
 // bytes of each command until an image takes their place, about 50 and what the command has in
 // texts.
 namespace weir::detail {
