@@ -144,7 +144,7 @@ class nats_reserve : public std::enable_shared_from_this<nats_reserve> {
   static constexpr std::size_t most = 256U << 10U;  // bytes of a record
   static constexpr std::size_t headers = 512;       // and what it has beside them, at most
   static constexpr std::size_t few = 16;            // records
-  static constexpr std::size_t together = 8;        // that are written
+  static constexpr std::size_t together = 1;        // at a time: commands come first
   static constexpr std::size_t limit = 1U << 20U;   // records
   // Between two tries: each that is refused doubles it, where it was a large one.
   static constexpr duration shortest = std::chrono::milliseconds{250};
@@ -195,7 +195,7 @@ class nats_reserve : public std::enable_shared_from_this<nats_reserve> {
     q->data = R"({"filter":")" + on->names().reserve(name_) + R"("})";
     on->submit(q);
   }
-  /// Asks for what is missing, several records at a time.
+  /// Asks for what is missing.
   void fill() {
     auto const on = link_.lock();
     if (giving_) return;
