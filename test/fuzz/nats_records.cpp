@@ -1,8 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// What the NATS store reads: records that are any bytes, JSON replies, times, base 64, notes; and
-// keys as tokens of subjects, of which no two are the same (F27).
+// The texts that the NATS store reads: records that are any bytes, JSON replies, times, base 64,
+// notes; and keys as tokens of subjects, of which no two are the same (F27).
 
 #include "input.hpp"
 #include "weir/command/buckets.hpp"

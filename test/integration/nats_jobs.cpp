@@ -90,7 +90,7 @@ std::uint64_t last_notice(stranger& who) {
   }
   return 0;
 }
-/// What it holds.
+/// The sequence up to which the newest image holds the log.
 std::uint64_t newest_image(stranger& who) {
   std::uint64_t newest = 0;
   for (std::size_t place = 0; place != weir::detail::nats_names::images; ++place) {

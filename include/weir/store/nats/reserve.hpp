@@ -79,7 +79,7 @@ class nats_reserve : public std::enable_shared_from_this<nats_reserve> {
 
   /// These of its records are there.
   void found(std::vector<std::size_t> const& numbers) {
-    if (filling_ != 0 || giving_) return;
+    if (filling_ || giving_) return;
     there_.clear();
     for (auto const n : numbers) note(n);
     auto const on = link_.lock();
@@ -116,7 +116,7 @@ class nats_reserve : public std::enable_shared_from_this<nats_reserve> {
   /// Gives it up. `then` is called when that is done, or cannot be done.
   void give(done then) {
     auto const now = system_clock{}.steady_now();
-    bool const just_given = gone_ && there_.empty() && filling_ == 0 && now < given_until_;
+    bool const just_given = gone_ && there_.empty() && !filling_ && now < given_until_;
     if (just_given) {
       put_off(shortest);
       return then();
@@ -134,7 +134,7 @@ class nats_reserve : public std::enable_shared_from_this<nats_reserve> {
     bool const soon = saturating_sub(again_at_, system_clock{}.steady_now()) <= shortest;
     if (!at_once && !soon) return then();
     adders_.push_back(std::move(then));
-    if (filling_ != 0 || giving_) return;
+    if (filling_ || giving_) return;
     if (!looked_) return look();
     if (at_once) return fill();
     wait();
@@ -144,7 +144,6 @@ class nats_reserve : public std::enable_shared_from_this<nats_reserve> {
   static constexpr std::size_t most = 256U << 10U;  // bytes of a record
   static constexpr std::size_t headers = 512;       // and what it has beside them, at most
   static constexpr std::size_t few = 16;            // records
-  static constexpr std::size_t together = 1;        // at a time: commands come first
   static constexpr std::size_t limit = 1U << 20U;   // records
   // Between two tries: each that is refused doubles it, where it was a large one.
   static constexpr duration shortest = std::chrono::milliseconds{250};
@@ -195,47 +194,35 @@ class nats_reserve : public std::enable_shared_from_this<nats_reserve> {
     q->data = R"({"filter":")" + on->names().reserve(name_) + R"("})";
     on->submit(q);
   }
-  /// Asks for what is missing.
   void fill() {
     auto const on = link_.lock();
-    if (giving_) return;
-    while (on && on->up() && !failure_ && filling_ != together) {
-      auto const next = missing();
-      if (!next) break;
-      note(*next);
-      ++filling_;
-      auto const q =
-          std::make_shared<nats_question>([self = shared_from_this(), of = on->connection(),
-                                           n = *next](error_code ec, nats_reply const* reply) {
-            self->filled(n, ec ? ec : read_written(reply->data()).failed, of);
-          });
-      q->subject = on->names().reserve(name_, *next);
-      q->data.assign(record_size(), '\0');
-      on->submit(q);
-    }
-    if (filling_ != 0) return;
-    if (!missing()) {
+    if (filling_ || giving_) return;
+    auto const next = missing();
+    if (!next) {
       gone_ = refused_ = false;
       // Somebody has removed some of it meanwhile.
       if (!looked_ && !adders_.empty()) return look();
     }
-    tell(adders_);
+    if (!on || !on->up() || !next) return tell(adders_);
+    filling_ = true;
+    auto const q =
+        std::make_shared<nats_question>([self = shared_from_this(), of = on->connection(),
+                                         n = *next](error_code ec, nats_reply const* reply) {
+          self->filled(n, ec ? ec : read_written(reply->data()).failed, of);
+        });
+    q->subject = on->names().reserve(name_, *next);
+    q->data.assign(record_size(), '\0');
+    on->submit(q);
   }
   void filled(std::size_t number, error_code ec, std::uint64_t connection) {
-    --filling_;
+    filling_ = false;
     auto const on = link_.lock();
-    if (!ec && (!on || on->connection() != connection)) ec = errc::store_unavailable;
-    if (!ec) pause_ = shortest;
-    if (ec && number < there_.size()) there_[number] = false;
-    if (ec && !failure_) failure_ = ec;
-    if (filling_ != 0) {
-      if (!failure_) fill();
-      return;
+    if (giving_) return;
+    if (!ec && on && on->connection() == connection) {
+      note(number);
+      pause_ = shortest;
+      return fill();
     }
-    auto const why = std::exchange(failure_, {});
-    if (!giving_) why ? failed(why) : fill();
-  }
-  void failed(error_code ec) {
     refused_ = ec == errc::store_full;
     forbidden_ = ec == nats_not_permitted();
     gone_ = gone_ || !refused_;
@@ -284,11 +271,10 @@ class nats_reserve : public std::enable_shared_from_this<nats_reserve> {
   bool looked_ = false;      // how many there are
   bool looking_ = false;
   bool was_whole_ = false;
-  bool gone_ = false;        // some of it was removed, or was never there, for all that is known
-  bool refused_ = false;     // there was no room for more of it
-  bool forbidden_ = false;   // who may not keep one does without
-  std::size_t filling_ = 0;  // records that are being written
-  error_code failure_{};     // of one of them
+  bool gone_ = false;       // some of it was removed, or was never there, for all that is known
+  bool refused_ = false;    // there was no room for more of it
+  bool forbidden_ = false;  // who may not keep one does without
+  bool filling_ = false;
   bool giving_ = false;
   bool needed_ = false;  // the room that is made
   bool waiting_ = false;

@@ -25,7 +25,7 @@ class postgres_turns {
  public:
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  /// One that had its turn, or has not had it. It is moved from unless there is no memory.
+  /// Adds a command, also one that has had its turn. Where memory runs out it stays the caller's.
   void add(std::unique_ptr<postgres_request>& r) {
     r->turn.reset();
     auto name = r->call().contended();
@@ -40,9 +40,9 @@ class postgres_turns {
     ++size_;
   }
 
-  /// The next one, whose turn lasts until it is destroyed or added again; null: there is none. A
-  /// command is late, and is given to `late` instead, once it has waited for `most` and one of its
-  /// line that was sent since it came was refused as well: what that has waited for it would.
+  /// The next command, whose turn lasts until it is destroyed or added again; null: there is none.
+  /// One that has waited for `most` is given to `late` instead, if another one of its line was sent
+  /// since it came, and was refused, too: it waits for the same lock.
   template <class Late>
   [[nodiscard]] std::unique_ptr<postgres_request> take(steady_time now, duration most, Late late) {
     for (auto n = turns_.size(); n != 0; --n) {
