@@ -60,11 +60,31 @@ void report_counted(weir_bench::report& out, std::string const& how, std::size_t
            .goal = weir_bench::reference_plus(60)});
 }
 
+void report_raw(weir_bench::report& out) {
+  auto const worked = [](std::uint32_t concurrency, std::uint32_t quantum) {
+    return [concurrency, quantum] {
+      weir_bench::worker_bed<weir_bench::memory_bed, weir_bench::raw_nothing> bed{
+          weir_bench::hands(concurrency, quantum)};
+      return bed.busy(100'000);
+    };
+  };
+  auto const all = weir_bench::in_turn(5, {worked(10, 10), worked(256, 128)});
+  out.add({.name = "memory, jobs that do nothing, without JSON, 10 at once",
+           .unit = "jobs/s",
+           .ours = all[0],
+           .goal = weir_bench::at_least(1.2e6)});
+  out.add({.name = "memory, jobs that do nothing, without JSON, 256 at once",
+           .unit = "jobs/s",
+           .ours = all[1],
+           .goal = weir_bench::at_least(2e6)});
+}
+
 }  // namespace
 
 int main() {
   weir_bench::report out{"worker"};
   weir_bench::report_worker<weir_bench::memory_bed>(out, 100'000, 5, weir_bench::at_least(1e6));
+  report_raw(out);
   report_counted(out, "enqueued alone", 1);
   report_counted(out, "enqueued with 99 others", 100);
   // What no worker can do without, and has no say in.

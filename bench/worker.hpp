@@ -7,6 +7,7 @@
 #include "../test/counting_store.hpp"
 #include "paired.hpp"
 #include "report.hpp"
+#include "weir/codec.hpp"
 #include "weir/job_traits.hpp"
 #include "weir/worker.hpp"
 
@@ -31,11 +32,21 @@ struct nothing {
   NLOHMANN_DEFINE_TYPE_INTRUSIVE(nothing, sent)
 };
 
+/// The same without JSON, whose reading is a third of such a job.
+struct raw_nothing {
+  std::int64_t sent = 0;
+};
+
 }  // namespace weir_bench
 
 template <>
 struct weir::job_traits<weir_bench::nothing> {
   static constexpr std::string_view kind = "nothing";
+};
+template <>
+struct weir::job_traits<weir_bench::raw_nothing> {
+  static constexpr std::string_view kind = "nothing";
+  static constexpr weir::raw_codec codec{};
 };
 
 namespace weir_bench {
@@ -52,7 +63,7 @@ inline std::int64_t nanoseconds_now() {
 }
 
 /// A worker on a store of this kind, both on the thread that asks.
-template <class Bed>
+template <class Bed, class Job = nothing>
 class worker_bed {
  public:
   using store_type = weir_test::counting_store<typename Bed::store_type>;
@@ -60,7 +71,7 @@ class worker_bed {
   explicit worker_bed(weir::worker_options const& options)
       : counted_{bed_.store()},
         worker_{counted_, options} {
-    worker_.template handle<nothing>([this](nothing const& job) {
+    worker_.template handle<Job>([this](Job const& job) {
       if (job.sent != 0) {
         latencies_.push_back(static_cast<double>(nanoseconds_now() - job.sent) / 1000);
       }
@@ -79,7 +90,8 @@ class worker_bed {
 
   /// Jobs in a second, of `n` that wait.
   double busy(std::uint64_t n) {
-    bed_.fill("queue", n, job_of_nothing());
+    auto const payload = weir::encode(Job{}).value();
+    bed_.fill("queue", n, job_of_nothing(payload));
     counted_.forget();
     auto const before = completed_;
     return per_second(n, [&] {

@@ -33,6 +33,14 @@ class counting_store {
     return store_.async_execute(c, std::forward<Token>(token));
   }
 
+  /// A worker asks a store in the calling thread if it can, which is another way through it.
+  template <class C>
+    requires weir::executes_now<Store const, C>
+  auto execute(C const& c) const {
+    ++(*asked_)[typeid(C)];
+    return store_.execute(c);
+  }
+
   /// Of all commands.
   [[nodiscard]] std::uint64_t asked() const {
     std::uint64_t out = 0;

@@ -69,7 +69,7 @@ struct active_permit {
 /// strand, except for what the handler sees, and `prepared` and `outcome`, which are the handler's
 /// from its start to its end.
 struct active_job : std::enable_shared_from_this<active_job> {
-  active_job(std::string q, leased_job j, steady_time claimed)
+  active_job(std::string q, leased_job&& j, steady_time claimed)
       : queue{std::move(q)},
         job{std::move(j)},
         context{queue, job},

@@ -25,7 +25,9 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
+#include <boost/asio/execution/blocking.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/require.hpp>
 #include <boost/asio/strand.hpp>
 
 #include <algorithm>
@@ -58,6 +60,8 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
         holder{ids.holder()},
         strand{boost::asio::make_strand(s.executor)},
         handler_executor{std::move(handlers)},
+        handler_posts{
+            boost::asio::require(handler_executor, boost::asio::execution::blocking.never)},
         around{s.around},
         changed{std::make_shared<wakeup>(strand)},
         fires_schedules{s.fires_schedules},
@@ -96,18 +100,26 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
   /// Asks once. Nothing is answered inline.
   boost::asio::awaitable<void> ask_once(any_question& what) {
     namespace asio = boost::asio;
-    what.asked_at = clock.steady_now();
     if (store.executes_now()) {
-      try {
-        what.execute(store);
-      } catch (std::bad_alloc const&) {
-        what.fail(make_error_code(boost::system::errc::not_enough_memory));
-      }
+      ask_now(what);
       co_await boost::asio::post(asio::deferred);
-    } else {
-      auto initiate = [&](auto handler) { what.start(store, strand, std::move(handler)); };
-      co_await asio::async_initiate<asio::deferred_t const, void(error_code)>(initiate,
-                                                                              asio::deferred);
+      co_return;
+    }
+    what.asked_at = clock.steady_now();
+    auto initiate = [&](auto handler) { what.start(store, strand, std::move(handler)); };
+    co_await asio::async_initiate<asio::deferred_t const, void(error_code)>(initiate,
+                                                                            asio::deferred);
+    heed(what);
+  }
+
+  /// Asks once a store that executes at once, and has the answer. Who asks in a loop lets others
+  /// get on now and then.
+  void ask_now(any_question& what) {
+    what.asked_at = clock.steady_now();
+    try {
+      what.execute(store);
+    } catch (std::bad_alloc const&) {
+      what.fail(make_error_code(boost::system::errc::not_enough_memory));
     }
     heed(what);
   }
@@ -267,9 +279,10 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
   }
 
   /// The job was claimed.
-  std::shared_ptr<active_job> take_on(std::string queue, leased_job leased, steady_time asked_at) {
+  std::shared_ptr<active_job> take_on(std::string const& queue, leased_job&& leased,
+                                      steady_time asked_at) {
     auto const expires_in = leased.expires_in;
-    auto job = std::make_shared<active_job>(std::move(queue), std::move(leased), asked_at);
+    auto job = std::make_shared<active_job>(queue, std::move(leased), asked_at);
     job->core = this;
     job->context.notes().kept_by(job.get(), &notes_are_wanted, strand);
     job->deadline = lease_deadline(asked_at, expires_in);
@@ -342,10 +355,11 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
   id_source ids;
   std::string const holder;
   boost::asio::any_io_executor const strand;
-  boost::asio::any_io_executor handler_executor;
-  std::vector<middleware> const around;             ///< each handler, the first outermost
-  std::vector<std::shared_ptr<active_job>> active;  ///< in no order
-  std::deque<std::shared_ptr<active_job>> waiting;  ///< of them, those that were prefetched
+  boost::asio::any_io_executor const handler_executor;
+  boost::asio::any_io_executor const handler_posts;  ///< the same; never runs anything at once
+  std::vector<middleware> const around;              ///< each handler, the first outermost
+  std::vector<std::shared_ptr<active_job>> active;   ///< in no order
+  std::deque<std::shared_ptr<active_job>> waiting;   ///< of them, those that were prefetched
   std::shared_ptr<wakeup> const changed;  ///< there may be something to do, or the worker stops
   std::size_t finishing = 0;              ///< jobs whose handlers have ended
   std::uint32_t reserved = 0;             ///< hands
@@ -381,7 +395,7 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
     event.reason = reason;
     event.delay = delay;
     if (kind == worker_event_kind::started) event.found_by = job.found_by;
-    auto now = steady_time::min();
+    auto now = kind == worker_event_kind::started ? job.started_at : steady_time::min();
     event.took = took(job, now);
     tell(event);
   }

@@ -86,16 +86,21 @@ class handler_run {
     auto& core = *self->core_;
     job->note_deadline();
     auto const& handler = *job->handler;
-    auto const& on = handler.executor ? handler.executor : core.handler_executor;
+    bool const pooled = !handler.executor;
     if (!handler.traits.is_coroutine && core.around.empty()) {
-      boost::asio::post(on, [self, job = std::move(job)]() mutable {
+      auto step = [self, job = std::move(job)]() mutable {
         job->outcome = call(*self->core_, *job);
         bring(self, {std::move(job)});
-      });
+      };
+      // What `post` finds out of an executor each time is known of this one.
+      if (pooled) {
+        core.handler_posts.execute(std::move(step));
+      } else {
+        boost::asio::post(handler.executor, std::move(step));
+      }
       return;
     }
-    bool const pooled = !handler.executor;
-    auto strand = pooled ? self->take_strand() : boost::asio::make_strand(on);
+    auto strand = pooled ? self->take_strand() : boost::asio::make_strand(handler.executor);
     auto slot = job->cancel.slot();
     auto coroutine = run(self->core_, job);
     // One that is told to stop before it could begin ends with an exception of Asio's.

@@ -14,6 +14,8 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -265,6 +267,9 @@ class job_run {
           co_await self->relay(job);
           co_return;
         }
+        // The line of its limit is told of the permit first, and then of the hand, which it may
+        // have in its turn only.
+        co_await boost::asio::post(boost::asio::deferred);
         self->complete(job);
         completer::flush(self->completer_);
         co_return;

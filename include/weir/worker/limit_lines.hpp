@@ -357,7 +357,7 @@ class limit_lines {
       at->apart += (saturating_sub(granted_at, at->last_grant) - at->apart) / 8;
       at->last_grant = granted_at;
       room.end();
-      auto job = core.take_on(std::move(first.queue), std::move(leased), obtain.asked_at);
+      auto job = core.take_on(first.queue, std::move(leased), obtain.asked_at);
       job->permit = std::exchange(unused, std::nullopt);
       job->permit_deadline = deadline;
       job->renew_at = std::min(job->renew_at, saturating_add(granted_at, lease / 3));

@@ -317,7 +317,11 @@ class worker_run {
                                              .sequence = plan.asked.sequence,
                                              .limit = plan.asked.limit,
                                              .lease = core.options.lease}};
-    co_await core.ask_once(dequeue);
+    if (core.store.executes_now()) {
+      core.ask_now(dequeue);
+    } else {
+      co_await core.ask_once(dequeue);
+    }
     if (dequeue.error) {
       hands.end(0);
       core.tell_failure(dequeue.error, queue);

@@ -58,6 +58,7 @@ class wakeup : public std::enable_shared_from_this<wakeup> {
     };
     co_await asio::async_initiate<asio::deferred_t const, void(error_code)>(initiate,
                                                                             asio::deferred);
+    pending_ = false;  // who wakes sees what came meanwhile, too
   }
 
   /// Waits no longer than until a time.
