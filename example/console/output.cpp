@@ -216,8 +216,9 @@ void output::line(std::string_view text, json const& object) {
 void output::paragraph(std::string_view mark, std::string_view text) {
   auto rest = example::printable(text);
   std::string begin{mark};
-  for (; begin.size() + rest.size() > width_; begin.assign(mark.size(), ' ')) {
-    auto const room = width_ - begin.size();
+  auto const line = std::max(width_, begin.size() + narrow);  // a narrower terminal folds it itself
+  for (; begin.size() + rest.size() > line; begin.assign(mark.size(), ' ')) {
+    auto const room = line - begin.size();
     auto const space = rest.rfind(' ', room);
     bool const words = space != rest.npos && space != 0;  // a word may be longer than a line
     std::cout << begin << rest.substr(0, words ? space : room) << '\n';

@@ -17,4 +17,6 @@ def read_terminal(master, until=None):
         if not piece:
             break
         shown += piece
+        if len(shown) > 1 << 20:
+            raise AssertionError(f"there is no end of it: {shown[:1000]}")
     return shown

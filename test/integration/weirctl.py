@@ -95,12 +95,15 @@ class Place:
         process = self.start(*arguments, stdin=slave, stdout=slave, stderr=slave)
         os.close(slave)
         shown = b""
-        if say is not None:
-            shown = read_terminal(master, until)
-            os.write(master, say)
-        shown += read_terminal(master)
-        os.close(master)
-        return process.wait(timeout=LIMIT), shown
+        try:
+            if say is not None:
+                shown = read_terminal(master, until)
+                os.write(master, say)
+            shown += read_terminal(master)
+            return process.wait(timeout=LIMIT), shown
+        finally:
+            os.close(master)
+            process.kill()
 
 
 class ConsoleTest(unittest.TestCase):
@@ -392,6 +395,10 @@ class Reading(ConsoleTest):
                     self.assertEqual(status, 0, shown)
                     lines = shown.decode().splitlines()
                     self.assertLessEqual(max(map(len, lines)), columns)
+        for columns in (1, 18, 19):  # narrower than the names of what is shown
+            for arguments in (["queues"], ["job", "mail", self.ids["twin"]], ["explain", "mail", self.ids["twin"]]):
+                with self.subTest(f"{columns} {arguments}"):
+                    self.assertEqual(self.states.on_terminal(columns, *arguments)[0], 0)
         # What can be shown whole, is.
         self.assertIn(self.ids["twin"].encode(), self.states.on_terminal(120, "jobs", "mail")[1])
         self.assertIn("\u2026".encode(), self.states.on_terminal(60, "queues")[1])
