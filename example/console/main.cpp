@@ -39,9 +39,9 @@ weir::job_id to_id(std::string const& text) {
 
 int session::fail(weir::error_code const& ec) const {
   auto const text = ec.message();
-  // An option without a text is a cursor; with one, it is an option of the store.
-  bool const of_store = ec == weir::errc::invalid_option &&
-                        text != make_error_code(weir::errc::invalid_option).message();
+  // An option with a text is one of the store; without one, it is the cursor.
+  bool const is_option = ec == weir::errc::invalid_option;
+  bool const of_store = is_option && text != make_error_code(weir::errc::invalid_option).message();
   for (std::string_view const option : {"shards", "prefix", "schema"}) {
     if (text.find("_options::" + std::string{option}) != text.npos) {
       say(o.store.substr(0, o.store.find(':')) + ": " + text + ": see --" + std::string{option});
@@ -49,7 +49,7 @@ int session::fail(weir::error_code const& ec) const {
     }
   }
   if (ec == weir::condition::bad_input && !of_store) {
-    say(text + ": see weirctl --help");
+    say(is_option ? "--cursor is none that a page gave" : text + ": see weirctl --help");
     return wrong_usage;
   }
   // Of a server not the whole URL: the text says where, as far as it matters.

@@ -196,7 +196,9 @@ class Reading(ConsoleTest):
         self.check_fails(self.states.run("jobs", "nosuch"), 1, "no queue 'nosuch'")
         self.check_fails(self.states.run("jobs", "mail", "--state", "done"), 2, "--state")
         for cursor in ("junk", "pending.junk!", "dead"[:-1] + "."):
-            self.check_fails(self.states.run("jobs", "mail", "--cursor", cursor), 2)
+            self.check_fails(self.states.run("jobs", "mail", "--cursor", cursor), 2, "--cursor")
+        for command in (["queues"], ["dead", "mail"], ["schedules"], ["workers"]):
+            self.check_fails(self.states.run(*command, "--cursor", "0.junk"), 2, "--cursor")
 
     def test_a_job(self):
         job, = self.states.json("job", "mail", self.ids["leased"])
