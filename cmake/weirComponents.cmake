@@ -29,11 +29,16 @@ function(weir_add_compiled name header) # LIBRARIES...
   target_link_libraries(weir_${name} PUBLIC ${ARGN})
 endfunction()
 
+# Makes weir::PART of headers, which links LIBRARIES. Imported, as weir::weir of an installation is: a library that links
+# it can be exported.
+function(weir_add_headers part) # LIBRARIES...
+  add_library(weir::${part} INTERFACE IMPORTED GLOBAL)
+  target_link_libraries(weir::${part} INTERFACE weir::weir ${ARGN})
+endfunction()
+
 # Makes weir::PART, which links LIBRARIES, and weir::compiled_PART of the header FOLDER/src.hpp.
 function(weir_add_part part folder) # LIBRARIES...
-  add_library(weir_${part} INTERFACE)
-  add_library(weir::${part} ALIAS weir_${part})
-  target_link_libraries(weir_${part} INTERFACE weir::weir ${ARGN})
+  weir_add_headers(${part} ${ARGN})
   weir_add_compiled(compiled_${part} ${folder}/src.hpp weir::compiled weir::${part})
 endfunction()
 
@@ -101,9 +106,7 @@ if("opentelemetry" IN_LIST weir_wanted AND NOT TARGET weir::opentelemetry)
     set(weir_otel opentelemetry-cpp::opentelemetry-cpp) # Conan's, which has no other
   endif()
   if(TARGET ${weir_otel})
-    add_library(weir_opentelemetry INTERFACE)
-    add_library(weir::opentelemetry ALIAS weir_opentelemetry)
-    target_link_libraries(weir_opentelemetry INTERFACE weir::weir ${weir_otel})
+    weir_add_headers(opentelemetry ${weir_otel})
   else()
     set(weir_opentelemetry_missing "OpenTelemetry's C++ API 1.19 or later (opentelemetry-cpp)")
   endif()
