@@ -233,6 +233,8 @@ class Ways:
                                MODES[mode])
             if not self.fast:
                 self.programs(build, ["core"] + wanted)
+        self.cmake("subdirectory-own-json", f"-DWEIR_SOURCE={ROOT}", "-DWEIR_OWN_JSON=ON",
+                   "-DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON")
         # There the target is missing, and what is said before names the reason.
         self.cmake("subdirectory-no-redis", f"-DWEIR_SOURCE={ROOT}", "-DWEIR_COMPONENTS=redis",
                    "-DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON",
