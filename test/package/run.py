@@ -146,12 +146,16 @@ class Ways:
         for name in names:
             self.run_program(build / name)
 
-    def install(self):
+    def configure(self, name, *options):
+        """Configures weir to be installed, in a build folder of this name."""
         prefixes = f"-DCMAKE_PREFIX_PATH={self.boost}" if self.boost else "-DCMAKE_PREFIX_PATH="
-        build = self.work / "weir"
+        build = self.work / name
         run("cmake", "-S", ROOT, "-B", build, "-G", "Ninja", f"-DCMAKE_CXX_COMPILER={self.cxx}", prefixes,
-            "-DWEIR_BUILD_TESTS=OFF", "-DWEIR_BUILD_EXAMPLES=OFF", "-DWEIR_BUILD_BENCH=OFF")
-        run("cmake", "--install", build, "--prefix", self.work / "prefix")
+            "-DWEIR_BUILD_TESTS=OFF", "-DWEIR_BUILD_EXAMPLES=OFF", "-DWEIR_BUILD_BENCH=OFF", *options)
+        return build
+
+    def install(self):
+        run("cmake", "--install", self.configure("weir"), "--prefix", self.work / "prefix")
 
     # ------------------------------------------------------------------------------------ the ways
 
@@ -216,6 +220,11 @@ class Ways:
         wanted = ["postgres"] if self.fast else ["core"] + STORES
         self.say("pkg-config", wanted)
         env = dict(os.environ, PKG_CONFIG_PATH=str(self.work / "prefix" / "share" / "pkgconfig"))
+        # The folder of headers may be anywhere.
+        apart = self.configure("weir-apart", "-DCMAKE_INSTALL_INCLUDEDIR=/opt/weir/headers")
+        flags = run("pkg-config", "--cflags", "weir", env=dict(os.environ, PKG_CONFIG_PATH=str(apart)))
+        if "-I/opt/weir/headers" not in flags.split():
+            raise Failed(f"pkg-config finds the headers by {flags}")
         build = self.work / "pkg-config"
         build.mkdir()
         for name in wanted:
