@@ -5,6 +5,7 @@
 // nats_owner nats://127.0.0.1:4222 [SHARDS]. The others say `owner = false`, and keep no jobs in
 // their memory. Run it twice, on two hosts: they share the work, and one takes over from the other.
 
+#include "weir/job_queue.hpp"
 #include "weir/log.hpp"
 #include "weir/store/nats.hpp"
 
@@ -14,16 +15,22 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <stdexcept>
-#include <string>
 
 int main(int argc, char** argv) try {
-  if (argc < 2 || argc > 3) throw std::runtime_error{"usage: nats_owner NATS_URL [SHARDS]"};
-  auto const shards = argc == 3 ? static_cast<std::uint32_t>(std::stoul(argv[2])) : 1U;
+  int const shards = argc == 3 ? std::atoi(argv[2]) : 1;
+  if (argc < 2 || argc > 3 || shards < 1) {
+    throw std::runtime_error{"usage: nats_owner NATS_URL [SHARDS]"};
+  }
   boost::asio::io_context io;
-  weir::nats_store store{io.get_executor(), argv[1], {.owns_unused = true, .shards = shards}};
+  weir::nats_store store{io.get_executor(),
+                         argv[1],
+                         {.owns_unused = true, .shards = static_cast<std::uint32_t>(shards)}};
   store.async_run(weir::log::failures{"nats"});
+  // What is wrong, such as another number of shards than there is, the log hears by a question.
+  weir::job_queue{store}.async_stats("any", weir::log::failures{"nats_owner"});
   boost::asio::signal_set signals{io, SIGINT, SIGTERM};
   signals.async_wait([&](weir::error_code const& cancelled, int) {
     if (!cancelled) store.close();

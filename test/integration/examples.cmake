@@ -6,20 +6,24 @@ endif()
 # Those that want a server, for the stores that there are.
 set(programs)
 set(targets)
-foreach(program IN ITEMS redis_limiter postgres_transaction)
+foreach(program IN ITEMS redis_limiter postgres_transaction nats_owner)
   string(REGEX REPLACE "_.*" "" store ${program})
   if(TARGET weir::${store})
     list(APPEND programs --${store} $<TARGET_FILE:example.${program}>)
     list(APPEND targets example.${program})
   endif()
 endforeach()
+set(environment "${test_environment}")
+if(weir_nats_server)
+  list(APPEND environment "WEIR_NATS_SERVER=${weir_nats_server}")
+endif()
 if(programs)
   add_custom_target(integration.on_servers) # what has to be built for the test of this name
   add_dependencies(integration.on_servers ${targets})
   add_test(NAME integration.on_servers
     COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/on_servers.py ${programs})
   set_tests_properties(integration.on_servers PROPERTIES
-    LABELS integration TIMEOUT 600 ENVIRONMENT "${test_environment}")
+    LABELS integration TIMEOUT 600 ENVIRONMENT "${environment}")
 endif()
 
 add_custom_target(integration.prometheus_parser) # what has to be built for the test of this name

@@ -3,17 +3,18 @@
 # Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 """Runs the examples that want a server, on servers of the test's own.
 
-usage: on_servers.py [--redis REDIS_LIMITER] [--postgres POSTGRES_TRANSACTION] [unittest arguments]
+usage: on_servers.py [--redis REDIS_LIMITER] [--postgres POSTGRES_TRANSACTION] [--nats NATS_OWNER] [unittest arguments]
 
 Only the programs that were built are given; what the build left out, it has said.
 """
 
 import re
+import select
 import subprocess
 import sys
 import unittest
 
-from servers import LIMIT, PostgresServer, RedisServer
+from servers import LIMIT, NatsServer, PostgresServer, RedisServer
 
 PROGRAMS = {}
 
@@ -66,13 +67,34 @@ class PostgresTransaction(unittest.TestCase):
         self.assertEqual(re.findall(r"^packed: .*$", out, re.M), ["packed: a kettle"])
 
 
+class NatsOwner(unittest.TestCase):
+    def test_another_number_of_shards_is_heard_of(self):
+        server = NatsServer()
+        self.addCleanup(server.close)
+        owners = [start("nats", server.url(), shards) for shards in ("1", "2")]
+        # Who comes second is wrong.
+        told, _, _ = select.select([o.stderr for o in owners], [], [], LIMIT)
+        line = told[0].readline() if told else ""
+        for owner in owners:
+            owner.terminate()
+            self.assertEqual(finish(owner)[0], 0)
+        self.assertIn("nats_options::shards is ", line)
+
+    def test_what_is_no_number_of_shards_is_said_at_once(self):
+        for shards in ("many", "0", "-1"):
+            status, _, err = finish(start("nats", "nats://127.0.0.1:1", shards))
+            self.assertEqual((status, err), (1, "usage: nats_owner NATS_URL [SHARDS]\n"))
+
+
 if __name__ == "__main__":
     arguments = sys.argv[1:]
-    while arguments[:1] in (["--redis"], ["--postgres"]):
+    while arguments[:1] in (["--redis"], ["--postgres"], ["--nats"]):
         PROGRAMS[arguments[0][2:]] = arguments[1]
         arguments = arguments[2:]
     if "redis" not in PROGRAMS:
         del RedisLimiter
     if "postgres" not in PROGRAMS:
         del PostgresTransaction
+    if "nats" not in PROGRAMS:
+        del NatsOwner
     unittest.main(argv=[sys.argv[0], *arguments])
