@@ -138,7 +138,7 @@ namespace detail {
   switch (e) {
     case errc::timed_out: return "the allowed wait is over";
     case errc::unique_conflict: return "the unique key is taken";
-    case errc::not_found: return "no such job";
+    case errc::not_found: return "it is not there";
     case errc::store_full: return "a configured bound of the store is reached";
     case errc::closed: return "closed";
     case errc::lease_lost: return "the lease is over";

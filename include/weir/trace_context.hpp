@@ -144,7 +144,7 @@ struct trace_context {
       state.append(state.empty() ? "" : ",").append(value);
     }
   }
-  if (!parent) return errc::not_found;
+  if (!parent) return detail::explained(errc::not_found, "the job has no traceparent");
   return trace_context::parse(*parent, state);
 }
 

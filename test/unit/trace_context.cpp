@@ -150,7 +150,9 @@ BOOST_AUTO_TEST_CASE(a_job_carries_its_trace) {
   BOOST_TEST((job_headers_view{headers}.find("tracestate") == "congo=t61rcWkgMzE"));
   BOOST_TEST((job_headers_view{headers}.find("tenant") == "acme"));
   BOOST_TEST((weir::read_trace_context(headers).value() == context));
-  BOOST_TEST((weir::read_trace_context(job_headers{}).error() == errc::not_found));
+  auto const missing = weir::read_trace_context(job_headers{}).error();
+  BOOST_TEST((missing == errc::not_found));
+  BOOST_TEST(missing.message() == "it is not there: the job has no traceparent");  // F86
 }
 
 BOOST_AUTO_TEST_CASE(one_trace_takes_the_place_of_another) {
