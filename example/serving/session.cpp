@@ -128,6 +128,7 @@ asio::awaitable<session::after> session::serve_one() {
   }
   auto reply = co_await answer_unless_gone(asked);
   if (!reply) co_return after::end;
+  reply->version(asked.version());  // of 1.0 it says whether the connection stays
   auto const next =
       co_await send(std::move(*reply), asked.keep_alive(), asked.method() == http::verb::head);
   working_ = false;

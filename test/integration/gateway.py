@@ -224,6 +224,14 @@ class Responses(GatewayTest):
         self.assertRegex(head, rb"\AHTTP/1.1 405 [\s\S]*Content-Length: [1-9]")
         self.assertTrue(rest.startswith(b"HTTP/1.1 200 "), said)
 
+    def test_a_client_of_HTTP_1_0_is_told_that_its_connection_stays(self):
+        gateway = self.start()
+        for kept in (b"keep-alive", b"close"):
+            with socket.create_connection(("127.0.0.1", gateway.port), timeout=LIMIT) as client:
+                client.sendall(b"GET /status HTTP/1.0\r\nConnection: " + kept + b"\r\n\r\n")
+                head = client.recv(4096)
+                self.assertEqual(b"\r\nConnection: keep-alive\r\n" in head, kept == b"keep-alive", head)
+
     def test_one_connection_serves_many_requests(self):
         self.backend.open.set()
         gateway = self.start()
