@@ -311,8 +311,12 @@ template <class T>
   } else {
     static_assert(json_form<T>, "weir::result_as: this type has no JSON form");
     auto read = decode<T>(done.result);
-    if (!read.ok) return detail::explained(errc::undecodable_payload, read.reason);
-    return std::move(read.value);
+    if (read.ok) return std::move(read.value);
+    // Texts of errors are kept for as long as the process lives, and nlohmann's of what is no JSON
+    // go on with a part of it.
+    std::string_view why = read.reason;
+    if (why.starts_with("[json.exception.parse_error")) why = why.substr(0, why.find(" at "));
+    return detail::explained(errc::undecodable_payload, why);
   }
 }
 

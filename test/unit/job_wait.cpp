@@ -170,4 +170,17 @@ BOOST_AUTO_TEST_CASE(a_result_of_another_type_says_why) {
   BOOST_TEST(refused.error().message().find("parse") != std::string::npos);
 }
 
+// Texts of error codes are kept for as long as the process lives, and there is room for so many.
+BOOST_AUTO_TEST_CASE(F86_results_that_cannot_be_read_take_no_other_error_its_cause) {
+  weir::job done;
+  for (int i = 0; i != 1100; ++i) {
+    done.result = "x" + std::to_string(i);
+    BOOST_TEST(weir::result_as<note>(done).has_error());
+    done.result = '"' + std::to_string(i) + '\xff';
+    BOOST_TEST(weir::result_as<note>(done).has_error());
+  }
+  auto const other = weir::detail::explained(weir::errc::store_unavailable, "a cause of its own");
+  BOOST_TEST(other.message().find("a cause of its own") != std::string::npos);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
