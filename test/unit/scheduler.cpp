@@ -265,6 +265,19 @@ BOOST_AUTO_TEST_CASE(a_jitter_longer_than_the_time_between_two_ticks_loses_none)
   BOOST_TEST(found->progress.fired >= 98U);
 }
 
+BOOST_AUTO_TEST_CASE(a_tick_that_is_put_off_is_not_lost_when_the_jitter_is_changed) {
+  auto s = hourly();
+  s.jitter = 50min;
+  put(s);
+  run();
+  pass(*find("hourly")->progress.next - clock.system_now());
+  BOOST_TEST(enqueued() == 0U);  // its time has come, and it is put off
+  s.jitter = {};
+  BOOST_TEST((put(s) == weir::put_outcome::changed));
+  pass(1min);
+  BOOST_TEST(enqueued() == 1U);
+}
+
 // River #791: a week's interval with daily deploys. River PR #934: one that nobody puts again is
 // removed.
 BOOST_AUTO_TEST_CASE(daily_deploys_do_not_put_off_a_weekly_tick) {

@@ -106,12 +106,12 @@ struct ticking {
 }
 
 /// Copies generation, pause and progress to the definition that replaces another. If their ticks
-/// differ, the new ones count from the change.
+/// differ, the new ones count from the change. A jitter changes none: one that is put off is still
+/// to come.
 inline void inherit(stored_schedule& made, stored_schedule const& before, time_point now) {
   auto const& was = before.definition;
   auto const& is = made.definition;
-  bool const same =
-      was.when == is.when && was.start == is.start && was.end == is.end && was.jitter == is.jitter;
+  bool const same = was.when == is.when && was.start == is.start && was.end == is.end;
   auto const changed_at = made.progress.last;
   made.generation = before.generation;
   made.paused = before.paused;
