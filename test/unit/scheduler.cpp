@@ -7,6 +7,7 @@
 
 #include "counting_store.hpp"
 #include "integration/heard_log.hpp"
+#include "unit/slow_store.hpp"
 #include "weir/schedules.hpp"
 #include "worker_fixture.hpp"
 
@@ -379,6 +380,28 @@ BOOST_AUTO_TEST_CASE(a_schedule_that_moves_to_another_queue_loses_and_doubles_no
   BOOST_TEST(enqueued("reports") == 2U);
   BOOST_TEST(enqueued("others") == 2U);
   BOOST_TEST(find("hourly")->progress.fired == 4U);
+}
+
+// It is looked for where its name stood a moment ago.
+BOOST_AUTO_TEST_CASE(a_schedule_that_moves_meanwhile_is_found_all_the_same) {
+  using remote = weir_test::slow_store<memory>;
+  weir::schedules<remote, weir::manual_clock> const far{remote{store, clock, 4ms}, clock};
+  put(hourly());
+  std::optional<bool> found;
+  std::optional<bool> removed;
+  far.async_find("hourly", [&](weir::error_code ec, std::optional<weir::stored_schedule> s) {
+    found = !ec && s.has_value();
+  });
+  pass(6ms);
+  put(hourly(), "daily", "others");
+  pass(1s);
+  BOOST_TEST((found == true));
+  far.async_remove("hourly", [&](weir::error_code ec, bool was) { removed = !ec && was; });
+  pass(6ms);
+  put(hourly());
+  pass(1s);
+  BOOST_TEST((removed == true));
+  BOOST_TEST(!find("hourly").has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_schedule_changes_its_ticks_and_its_queue_at_once_while_time_goes_on) {

@@ -167,16 +167,23 @@ class schedule_desk {
 
   static answer<lookup> locate(self by, std::string name) {
     lookup out;
-    auto place = co_await place_of_name(by, name);
-    if (place.has_error()) co_return place.error();
-    out.place = std::move(*place);
-    if (!out.place) co_return out;
-    auto here = co_await at(by, out.place->queue, name);
-    if (here.has_error()) co_return here.error();
-    bool const named = *here && (*here)->value.generation == out.place->generation &&
-                       (*here)->value.moves == out.place->moves;
-    if (named) out.there = std::move(*here);
-    co_return out;
+    for (int tries = 0; tries != most_tries; ++tries) {
+      auto place = co_await place_of_name(by, name);
+      if (place.has_error()) co_return place.error();
+      bool const seen = tries != 0 && out.place == *place;
+      out.place = std::move(*place);
+      if (seen || !out.place) co_return out;
+      auto here = co_await at(by, out.place->queue, name);
+      if (here.has_error()) co_return here.error();
+      bool const named = *here && (*here)->value.generation == out.place->generation &&
+                         (*here)->value.moves == out.place->moves;
+      if (named) {
+        out.there = std::move(*here);
+        co_return out;
+      }
+      // It is not there, or it has moved since its place was read.
+    }
+    co_return contended();
   }
 
   /// A dead letter of this id would be taken for the job itself.
