@@ -32,7 +32,8 @@ namespace weir {
 /// It is a worker whose jobs are the schedules. A tick comes within milliseconds of its instant
 /// where the store gives hints, within `options.poll` otherwise; if a scheduler dies while it fires
 /// a schedule, another goes on when the lease is over (`options.lease`). The instant is that of
-/// this host's date; where that is behind the store's, the schedule waits for it.
+/// this host's date; where that is behind the store's, the schedule waits for it, and is left to
+/// others from time to time.
 ///
 /// A host whose time zone database is older than that by which a tick was booked, or has no such
 /// zone, leaves the schedule to others and says so in the log. So are ticks told that come too

@@ -52,6 +52,19 @@ struct picky_store : weir_test::counting_store<memory> {
   }
 };
 
+/// The clock of a host whose date is wrong.
+struct wrong_clock {
+  weir::manual_clock right;
+  weir::duration ahead;
+
+  [[nodiscard]] weir::steady_time steady_now() const noexcept { return right.steady_now(); }
+  [[nodiscard]] weir::time_point system_now() const noexcept { return right.system_now() + ahead; }
+  template <class Token>
+  auto async_wait_until(asio::any_io_executor executor, weir::steady_time t, Token&& token) const {
+    return right.async_wait_until(std::move(executor), t, std::forward<Token>(token));
+  }
+};
+
 struct scheduler_fixture : worker_fixture {
   using schedules_type = weir::schedules<memory, weir::manual_clock>;
   using scheduler_type = weir::scheduler<memory, weir::manual_clock>;
@@ -219,6 +232,42 @@ BOOST_AUTO_TEST_CASE(a_scheduler_whose_lease_is_over_fires_nothing) {
       weir::command::relay_job{.queue = companion, .id = stale.id, .fence = stale.fence});
   BOOST_TEST((answer.error() == weir::errc::lease_lost));
   BOOST_TEST(find("hourly").has_value());
+}
+
+// A host that has begun in 1970 books the next tick by its date: decades later.
+BOOST_AUTO_TEST_CASE(a_host_whose_date_is_behind_puts_no_tick_off_for_others) {
+  put(hourly());
+  weir::scheduler<memory, wrong_clock> behind{store, weir::worker_options{.poll = 1h},
+                                              wrong_clock{clock, -24h * 365 * 50},
+                                              weir::id_source::seeded(99)};
+  weir_test::heard_log const log;
+  behind.async_run([](weir::error_code) {});
+  pass(1h);  // it has come to the schedule first
+  BOOST_TEST(log.count("the schedule hourly is due by the store's time, and by this host's date") ==
+             1U);
+  BOOST_TEST(enqueued() == 0U);
+  run();
+  pass(10min);  // the other comes to it first now and then
+  BOOST_TEST(enqueued() == 1U);
+  pass(1h);
+  BOOST_TEST(enqueued() == 2U);
+  behind.stop();
+  settle();
+}
+
+BOOST_AUTO_TEST_CASE(a_host_whose_date_is_behind_fires_when_its_date_has_come) {
+  put(hourly());
+  wrong_clock const late{clock, -150min};
+  weir::scheduler<memory, wrong_clock> behind{store, weir::worker_options{.poll = 1h}, late,
+                                              weir::id_source::seeded(99)};
+  behind.async_run([](weir::error_code) {});
+  auto const tick = *find("hourly")->progress.next;
+  pass(tick - late.system_now() - 1s);
+  BOOST_TEST(enqueued() == 0U);
+  pass(2s);
+  BOOST_TEST(enqueued() == 1U);
+  behind.stop();
+  settle();
 }
 
 // River #1304: a tick is booked though its insert failed. Here both are one step.

@@ -26,6 +26,7 @@
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -159,6 +160,7 @@ class schedule_run final : public prepared_job {
     }
     timetable const table{s.definition, *zone};
     auto const now = desk_->date();
+    leave_to_better_dates(context, table, now);
     auto due = s.paused ? due_ticks{{}, 0, s.progress.last, s.progress.next}
                         : ticks_due(s.definition, table, s.progress.last, now);
     schedule_event event{.name = s.definition.name, .missed = due.missed};
@@ -208,6 +210,24 @@ class schedule_run final : public prepared_job {
     if (event.fired != 0 || event.skipped != 0 || event.missed != 0) audience_.tell(event);
     context.succeed(std::make_shared<succession const>(succession_of(table, jobs, now)));
     co_return handler_result{};
+  }
+
+  /// The store says that the next tick has come, and this host's date that it has not for a long
+  /// time. Others may have the right date: the schedule waits for longer each time, and not for as
+  /// long as this host would book it, which is decades after a start in 1970.
+  void leave_to_better_dates(job_context const& context, timetable const& table,
+                             time_point now) const {
+    auto const& s = schedule_;
+    constexpr duration minute = std::chrono::minutes{1};
+    // A delay ends after `limits::span` at the latest.
+    if (s.paused || !s.progress.next || context.age() >= limits::span) return;
+    auto const left = saturating_sub(table.fired_at(*s.progress.next), now);
+    if (left <= minute) return;
+    tell_of_schedule("the schedule " + s.definition.name +
+                     " is due by the store's time, and by this host's date in " +
+                     std::to_string(std::chrono::ceil<std::chrono::seconds>(left).count()) +
+                     " s: is that date right?");
+    throw snooze_for{std::min(left, minute * (1 + std::min(context.snoozes(), 10'000U)))};
   }
 
   /// A step's jobs and the schedule itself fit into one message of any engine.
