@@ -120,6 +120,20 @@ struct scheduler_fixture : worker_fixture {
     return done<bool>([&](auto handler) { schedules.async_remove(name, std::move(handler)); });
   }
 
+  /// Writes a schedule as another version, or another host, might have.
+  template <class Change>
+  void rewrite(std::string const& name, Change change, weir::duration delay) {
+    auto s = *find(name);
+    auto const before = weir::detail::encode_schedule(s);
+    change(s);
+    auto const payload = weir::detail::encode_schedule(s);
+    auto const job = weir::detail::schedule_job(s, payload, delay);
+    ask(weir::command::relay_job{.queue = weir::detail::companion_of(s.job.queue),
+                                 .id = job.id,
+                                 .expected = before,
+                                 .next = std::span{&job, 1}});
+  }
+
   /// The jobs that wait in a queue, as `report`s.
   std::vector<report> reports(std::string const& queue = "reports") {
     std::vector<report> out;
@@ -674,6 +688,29 @@ BOOST_AUTO_TEST_CASE(what_newer_zone_data_has_booked_is_left_to_those_who_have_i
   BOOST_TEST(enqueued() == 0U);
   BOOST_TEST(log.count("is left to others: its next tick is of the time zone database 9999z") >=
              1U);
+}
+
+// Egypt 2014: clocks are changed at a few days' notice, and an update comes in time.
+BOOST_AUTO_TEST_CASE(what_older_zone_data_has_booked_is_booked_anew_when_it_is_put_again) {
+  weir::schedule s{.name = "at night",
+                   .when = weir::cron{"30 2 * * *", "America/New_York"},
+                   .overlap = weir::overlap_policy::allow,
+                   .catch_up = weir::catch_up_policy::skip()};
+  put(s);
+  auto const before = find("at night")->progress;
+  auto const in = *before.next - clock.system_now();
+  auto const later = [](weir::stored_schedule& booked) {
+    booked.progress.zone_data = "2000a";
+    *booked.progress.next += 1h;
+  };
+  rewrite("at night", later, in + 1h);
+  BOOST_TEST((put(s) == weir::put_outcome::unchanged));
+  BOOST_TEST((find("at night")->progress.next == before.next));
+  BOOST_TEST(find("at night")->progress.zone_data == before.zone_data);
+  run();
+  pass(in);
+  BOOST_TEST(enqueued() == 1U);
+  BOOST_TEST(missed == 0U);
 }
 
 // A container may have no zone data at all, and needs none for these.

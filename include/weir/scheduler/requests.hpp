@@ -39,7 +39,8 @@ namespace weir {
 enum class put_outcome : std::uint8_t {
   created,     ///< there was none of its name
   changed,     ///< it takes the place of the one that there was
-  unchanged,   ///< the one that there was is the same: nothing was changed
+  unchanged,   ///< the one that there was is the same: nothing was changed, but its next tick if
+               ///< that comes at another time by a newer release of the time zone database
   kept_newer,  ///< the one that there was has a higher version: nothing was changed
 };
 
@@ -103,7 +104,16 @@ class schedule_requests {
         co_return put_outcome::kept_newer;
       }
       if (there.value.definition == wanted.definition && there.value.job == wanted.job) {
-        co_return put_outcome::unchanged;
+        // By newer zone data its next tick may come earlier than it was booked for.
+        auto const& p = there.value.progress;
+        bool const may_differ = zone_data_of(wanted.definition) > p.zone_data;
+        if (!may_differ || timetable{wanted.definition, *zone}.next(p.last) == p.next) {
+          co_return put_outcome::unchanged;
+        }
+        auto const booked = co_await schedule_moves::replace(by, there, there.value, *zone);
+        if (booked.has_error()) co_return booked.error();
+        if (*booked) co_return put_outcome::unchanged;
+        continue;
       }
       if (there.value.job.queue != wanted.job.queue) {
         auto const begun = co_await schedule_moves::move(by, wanted, there.value, *zone);
