@@ -36,8 +36,8 @@ namespace weir {
 /// others from time to time.
 ///
 /// A host whose time zone database is older than that by which a tick was booked, or has no such
-/// zone, leaves the schedule to others and says so in the log. So are ticks told that come too
-/// late.
+/// zone, leaves the schedule to others and says so in the log; ten minutes after the tick, one with
+/// an older database fires it all the same. So are ticks told that come too late.
 ///
 /// Thread-safety: set observers before `async_run`; `stop` may be called from any thread.
 template <class Store, class Clock = system_clock>

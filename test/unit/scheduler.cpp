@@ -667,27 +667,54 @@ BOOST_AUTO_TEST_CASE(what_newer_zone_data_has_booked_is_left_to_those_who_have_i
                    .when = weir::cron{"30 2 * * *", "America/New_York"},
                    .overlap = weir::overlap_policy::allow};
   put(s);
-  auto booked = *find("at night");
-  auto const before = weir::detail::encode_schedule(booked);
-  booked.progress.zone_data = "9999z";
-  *booked.progress.next -= 1h;
-  auto const sooner = *booked.progress.next;
-  auto const payload = weir::detail::encode_schedule(booked);
-  auto const job = weir::detail::schedule_job(booked, payload, 48h);
-  ask(weir::command::relay_job{.queue = "weir.schedules/reports",
-                               .id = job.id,
-                               .expected = before,
-                               .next = std::span{&job, 1}});
+  auto const sooner = *find("at night")->progress.next - 1h;
+  auto const in = sooner - clock.system_now();
+  auto const book = [&](weir::stored_schedule& booked) {
+    booked.progress.zone_data = "9999z";
+    booked.progress.next = sooner;
+  };
+  rewrite("at night", book, in);
   BOOST_TEST((put(s, "another") == weir::put_outcome::changed));
   auto const kept = *find("at night");
   BOOST_TEST(kept.progress.zone_data == "9999z");
   BOOST_TEST((kept.progress.next == sooner));
   run();
   weir_test::heard_log const log;
-  pass(48h);
+  pass(in + 9min);
   BOOST_TEST(enqueued() == 0U);
   BOOST_TEST(log.count("is left to others: its next tick is of the time zone database 9999z") >=
              1U);
+  BOOST_TEST((find("at night")->progress.next == sooner));
+}
+
+// A host with newer data has booked it, and is gone: an update was taken back.
+BOOST_AUTO_TEST_CASE(what_newer_zone_data_has_booked_is_fired_if_nobody_has_them) {
+  weir::schedule s{.name = "at night",
+                   .when = weir::cron{"30 2 * * *", "America/New_York"},
+                   .overlap = weir::overlap_policy::allow};
+  for (auto const apart : {-1h, 0h, 1h}) {
+    BOOST_TEST_CONTEXT(apart.count()) {
+      scheduler_fixture f;
+      f.put(s);
+      auto const by_older = *f.find("at night")->progress.next;
+      auto const booked = by_older + apart;
+      auto const in = booked - f.clock.system_now();
+      auto const book = [&](weir::stored_schedule& there) {
+        there.progress.zone_data = "9999z";
+        there.progress.next = booked;
+      };
+      f.rewrite("at night", book, in);
+      f.run();
+      weir_test::heard_log const quiet;
+      f.pass(in + 2h);
+      BOOST_TEST(f.enqueued() == 1U);
+      auto const now = f.find("at night")->progress;
+      BOOST_TEST((now.last >= std::max(booked, by_older)));
+      BOOST_TEST((now.next == by_older + 24h));
+      f.pass(24h);
+      BOOST_TEST(f.enqueued() == 2U);
+    }
+  }
 }
 
 // Egypt 2014: clocks are changed at a few days' notice, and an update comes in time.
@@ -721,16 +748,10 @@ BOOST_AUTO_TEST_CASE(what_needs_no_zone_data_is_fired_by_every_host) {
                      .overlap = weir::overlap_policy::allow};
     put(s);
     BOOST_TEST(find(zone)->progress.zone_data.empty());
-    auto booked = *find(zone);
-    auto const before = weir::detail::encode_schedule(booked);
-    booked.progress.zone_data = "9999z";  // as an earlier version of weir wrote it
-    auto const payload = weir::detail::encode_schedule(booked);
-    auto const job =
-        weir::detail::schedule_job(booked, payload, *booked.progress.next - clock.system_now());
-    ask(weir::command::relay_job{.queue = "weir.schedules/reports",
-                                 .id = job.id,
-                                 .expected = before,
-                                 .next = std::span{&job, 1}});
+    auto const by_an_earlier_version = [](weir::stored_schedule& booked) {
+      booked.progress.zone_data = "9999z";
+    };
+    rewrite(zone, by_an_earlier_version, *find(zone)->progress.next - clock.system_now());
   }
   run();
   pass(48h);

@@ -150,19 +150,18 @@ class schedule_run final : public prepared_job {
                        " is left to others: " + zone.error().message());
       throw snooze_for{std::chrono::seconds{10}};
     }
-    auto const release = zone_data_of(s.definition);
-    if (needs_zone_data(s.definition) && release < s.progress.zone_data) {
-      tell_of_schedule("the schedule " + s.definition.name +
-                       " is left to others: its next tick is of the time "
-                       "zone database " +
-                       s.progress.zone_data + ", and this host has " + release);
-      throw snooze_for{std::chrono::seconds{10}};
-    }
     timetable const table{s.definition, *zone};
     auto const now = desk_->date();
     leave_to_better_dates(context, table, now);
+    auto const release = zone_data_of(s.definition);
+    bool const is_older = needs_zone_data(s.definition) && release < s.progress.zone_data;
+    if (is_older) leave_to_newer_zone_data(table, now, release);
     auto due = s.paused ? due_ticks{{}, 0, s.progress.last, s.progress.next}
                         : ticks_due(s.definition, table, s.progress.last, now);
+    if (is_older && s.progress.next && due.last < *s.progress.next) {
+      due.last = *s.progress.next;  // those who booked it are not to fire it, too
+      due.next = table.next(due.last);
+    }
     schedule_event event{.name = s.definition.name, .missed = due.missed};
     std::vector<ticking> jobs;
     std::size_t bytes = 0;
@@ -228,6 +227,23 @@ class schedule_run final : public prepared_job {
                      std::to_string(std::chrono::ceil<std::chrono::seconds>(left).count()) +
                      " s: is that date right?");
     throw snooze_for{std::min(left, minute * (1 + std::min(context.snoozes(), 10'000U)))};
+  }
+
+  /// Those who have the zone data by which the next tick was booked know better when it comes. If
+  /// none of them comes, as after an update that was taken back, older data have to do.
+  void leave_to_newer_zone_data(timetable const& table, time_point now,
+                                std::string const& release) const {
+    auto const& s = schedule_;
+    auto const told = "the schedule " + s.definition.name + " is ";
+    auto const booked = "its next tick is of the time zone database " + s.progress.zone_data;
+    constexpr duration patience = std::chrono::minutes{10};
+    if (s.paused || !s.progress.next ||
+        now < saturating_add(table.fired_at(*s.progress.next), patience)) {
+      tell_of_schedule(told + "left to others: " + booked + ", and this host has " + release);
+      throw snooze_for{std::chrono::seconds{10}};
+    }
+    tell_of_schedule(told + "fired by the time zone database " + release + ": " + booked +
+                     ", and nobody who has that came for it");
   }
 
   /// A step's jobs and the schedule itself fit into one message of any engine.
