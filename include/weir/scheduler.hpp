@@ -33,7 +33,8 @@ namespace weir {
 /// where the store gives hints, within `options.poll` otherwise; if a scheduler dies while it fires
 /// a schedule, another goes on when the lease is over (`options.lease`). The instant is that of
 /// this host's date; where that is behind the store's, the schedule waits for it, and is left to
-/// others from time to time.
+/// others from time to time; where it is ahead of that of the host that booked the tick, for a
+/// quarter of an hour at most.
 ///
 /// A host whose time zone database is older than that by which a tick was booked, or has no such
 /// zone, leaves the schedule to others and says so in the log; ten minutes after the tick, one with

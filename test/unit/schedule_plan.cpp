@@ -242,6 +242,7 @@ BOOST_AUTO_TEST_CASE(a_stored_schedule_is_read_as_it_was_written) {
     s.ending = true;
     s.progress.last_queue = "where";
     s.progress.job_before = weir::detail::id_of_texts("b");
+    s.progress.booked = on(2);
     auto const text = weir::detail::encode_schedule(s);
     BOOST_TEST((weir::detail::decode_schedule(text) == s), text);
     BOOST_TEST(weir::detail::payload_of_tick(s, on(3, 2h)).value() ==

@@ -123,8 +123,10 @@ inline void inherit(stored_schedule& made, stored_schedule const& before, time_p
 
 /// Books its next tick. What a newer release of the zone data has booked stays so until a host
 /// that has it looks again.
-inline void book(stored_schedule& made, timetable const& table, stored_schedule const& before) {
+inline void book(stored_schedule& made, timetable const& table, stored_schedule const& before,
+                 time_point now) {
   auto const was = before.progress;
+  made.progress.booked = now;
   made.progress.next = table.next(made.progress.last);
   made.progress.zone_data = zone_data_of(made.definition);
   if (!needs_zone_data(made.definition) || made.progress.zone_data >= was.zone_data) return;

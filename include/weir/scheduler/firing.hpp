@@ -196,6 +196,7 @@ class schedule_run final : public prepared_job {
     s.progress.skipped += event.skipped;
     s.progress.missed += event.missed;
     s.progress.zone_data = release;
+    s.progress.booked = now;
     ++s.progress.steps;
     if (event.missed != 0) {
       tell_of_schedule("the schedule " + s.definition.name + ": " + std::to_string(event.missed) +
@@ -211,22 +212,30 @@ class schedule_run final : public prepared_job {
     co_return handler_result{};
   }
 
-  /// The store says that the next tick has come, and this host's date that it has not for a long
-  /// time. Others may have the right date: the schedule waits for longer each time, and not for as
-  /// long as this host would book it, which is decades after a start in 1970.
+  /// Store and date should agree about how long ago the next tick was booked. A date that is behind
+  /// would put the schedule off for others, for decades after a start in 1970, and one that is
+  /// ahead would book ticks that have not come. So it is left to others, for longer each time; one
+  /// that seems to be ahead is believed in the end, since that of the host that booked may be the
+  /// wrong one.
   void leave_to_better_dates(job_context const& context, timetable const& table,
                              time_point now) const {
-    auto const& s = schedule_;
+    auto const& p = schedule_.progress;
     constexpr duration minute = std::chrono::minutes{1};
+    constexpr std::uint32_t most_doubts = 5;
     // A delay ends after `limits::span` at the latest.
-    if (s.paused || !s.progress.next || context.age() >= limits::span) return;
-    auto const left = saturating_sub(table.fired_at(*s.progress.next), now);
-    if (left <= minute) return;
-    tell_of_schedule("the schedule " + s.definition.name +
-                     " is due by the store's time, and by this host's date in " +
-                     std::to_string(std::chrono::ceil<std::chrono::seconds>(left).count()) +
-                     " s: is that date right?");
-    throw snooze_for{std::min(left, minute * (1 + std::min(context.snoozes(), 10'000U)))};
+    if (schedule_.paused || !p.next || context.age() >= limits::span) return;
+    auto const left = saturating_sub(table.fired_at(*p.next), now);
+    auto const passed = saturating_sub(now, p.booked);
+    bool const is_ahead = passed - context.age() > 5 * minute && context.snoozes() < most_doubts;
+    if (left <= minute && !is_ahead) return;
+    auto const in_seconds = [](duration d) {
+      return std::to_string(std::chrono::ceil<std::chrono::seconds>(d).count()) + " s";
+    };
+    tell_of_schedule("the schedule " + schedule_.definition.name + " was booked " +
+                     in_seconds(context.age()) + " ago by the store's time, and " +
+                     in_seconds(passed) + " ago by this host's date: is that right?");
+    auto const wait = minute * (1 + std::min(context.snoozes(), 10'000U));
+    throw snooze_for{is_ahead ? wait : std::min(left, wait)};
   }
 
   /// Those who have the zone data by which the next tick was booked know better when it comes. If

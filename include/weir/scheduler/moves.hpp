@@ -72,10 +72,11 @@ class schedule_moves {
       moved.ending = was.ending;
     }
     timetable const table{moved.definition, *zone};
-    book(moved, table, is_over ? now_here : (*old)->value);
+    auto const now = by->date();
+    book(moved, table, is_over ? now_here : (*old)->value, now);
     ++moved.progress.steps;
     auto const payload = encode_schedule(moved);
-    auto const delay = is_over ? delay_of(moved, table, by->date()) : move_patience;
+    auto const delay = is_over ? delay_of(moved, table, now) : move_patience;
     auto const next = schedule_job(moved, payload, delay);
     auto const done = co_await desk::exchange(by, here, found.payload, next);
     co_return done;
@@ -155,7 +156,7 @@ class schedule_moves {
     made.generation = by->ids().holder();
     made.progress = {};
     made.progress.last = now;
-    book(made, table, made);
+    book(made, table, made, now);
     schedule_place const place{made.job.queue, made.generation, 0, place_state::making};
     auto const placed = co_await desk::set_place(by, made.definition.name, before, place);
     if (placed.has_error() || !*placed) co_return placed;
@@ -175,7 +176,7 @@ class schedule_moves {
     made.confirmed = true;
     made.moved_from = before.job.queue;
     made.changes = before.changes + 1;
-    book(made, table, before);
+    book(made, table, before, now);
     ++made.progress.steps;
     auto const stands = co_await standing_of(by, before);
     if (stands.has_error()) co_return stands.error();
@@ -220,9 +221,10 @@ class schedule_moves {
   /// False: it has changed meanwhile.
   static answer<bool> replace(self by, located there, stored_schedule made, any_zone zone) {
     timetable const table{made.definition, std::move(zone)};
-    book(made, table, there.value);
+    auto const now = by->date();
+    book(made, table, there.value, now);
     ++made.progress.steps;
-    auto const done = co_await desk::rewrite(by, there, made, delay_of(made, table, by->date()));
+    auto const done = co_await desk::rewrite(by, there, made, delay_of(made, table, now));
     co_return done;
   }
 };

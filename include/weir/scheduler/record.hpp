@@ -59,6 +59,7 @@ struct schedule_progress {
   std::string zone_data{};           ///< the release of the time zone database that `next` is of
   std::string last_queue{};          ///< the queue of `last_job`
   job_id job_before{};               ///< of the tick that was fired before that
+  time_point booked{};               ///< when `next` was booked, by the date of the host that did
 
   /// By all of it.
   friend bool operator==(schedule_progress const&, schedule_progress const&) = default;
@@ -213,7 +214,8 @@ inline constexpr std::string_view place_kind = "weir.schedule.place";
         {"missed", p.missed},
         {"zone_data", p.zone_data},
         {"last_queue", p.last_queue},
-        {"job_before", boost::uuids::to_string(p.job_before)}}},
+        {"job_before", boost::uuids::to_string(p.job_before)},
+        {"booked", json_of_time(p.booked)}}},
       {"paused", s.paused},
       {"moves", s.moves},
       {"confirmed", s.confirmed},
@@ -257,6 +259,7 @@ inline constexpr std::string_view place_kind = "weir.schedule.place";
     s.progress.last_job = id("last_job");
     s.progress.last_queue = p.at("last_queue");
     s.progress.job_before = id("job_before");
+    s.progress.booked = time_of_json(p.at("booked")).value();
     s.progress.fired = p.at("fired");
     s.progress.skipped = p.at("skipped");
     s.progress.missed = p.at("missed");
