@@ -902,18 +902,25 @@ BOOST_AUTO_TEST_CASE(overlap_buffer_one_lets_one_wait) {
   s.overlap = weir::overlap_policy::buffer_one;
   put(s);
   run();
-  pass(1h);
+  pass(2h);
+  BOOST_TEST(enqueued() == 1U);
+  BOOST_TEST(unserved == 1U);  // nobody claims it
   auto const first =
       ask(weir::command::dequeue_jobs{.queue = "reports", .holder = "h", .limit = 1, .lease = 24h})
           .jobs.at(0);
   ask(weir::command::start_job{"reports", first.id, first.fence});
   pass(3h);
   BOOST_TEST(enqueued() == 2U);  // one waits
+  BOOST_TEST(unserved == 1U);
   auto const second =
       ask(weir::command::dequeue_jobs{.queue = "reports", .holder = "h2", .limit = 1, .lease = 1h})
           .jobs.at(0);
   auto const blocked = ask(weir::command::start_job{"reports", second.id, second.fence});
   BOOST_TEST((blocked.outcome == weir::start_outcome::blocked));
+  pass(20h);
+  BOOST_TEST(unserved == 1U);  // the first runs
+  pass(3h);
+  BOOST_TEST(unserved > 1U);  // its lease is over
 }
 
 BOOST_AUTO_TEST_CASE(overlap_replace_cancels_the_job_before) {

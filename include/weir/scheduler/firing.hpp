@@ -270,23 +270,25 @@ class schedule_run final : public prepared_job {
     if (last.has_error()) co_return last.error();
     if (!*last) co_return true;
     auto const& job = **last;
-    if (policy == overlap_policy::buffer_one) {
-      // No job waits for one of another queue, or for one of another policy.
-      bool const is_waited_for =
-          p.last_queue == schedule_.job.queue && job.strategy == unique_strategy::while_executing;
-      if (!is_waited_for || job.state != job_state::leased) co_return false;
-      auto const before = co_await unfinished(p.job_before);  // it runs, and this one is blocked
+    if (policy == overlap_policy::replace) {
+      auto const ended = co_await schedule_desk::ask(
+          desk_, command::cancel_job{.queue = p.last_queue, .id = p.last_job, .running = true});
+      if (ended.has_error()) co_return ended.error();
+      co_return true;
+    }
+    // No job waits for one of another queue, or for one of another policy.
+    if (policy == overlap_policy::buffer_one && p.last_queue == schedule_.job.queue &&
+        job.strategy == unique_strategy::while_executing) {
+      auto const before = co_await unfinished(p.job_before);
       if (before.has_error()) co_return before.error();
-      co_return !*before;
+      if (*before) {  // it runs, and this one is blocked
+        event.unserved = (*before)->vests_in <= duration::zero();
+        co_return false;
+      }
+      if (job.state == job_state::leased) co_return true;
     }
-    if (policy == overlap_policy::skip) {
-      event.unserved = job.vests_in <= duration::zero();
-      co_return false;
-    }
-    auto const ended = co_await schedule_desk::ask(
-        desk_, command::cancel_job{.queue = p.last_queue, .id = p.last_job, .running = true});
-    if (ended.has_error()) co_return ended.error();
-    co_return true;
+    event.unserved = job.vests_in <= duration::zero();
+    co_return false;
   }
 
   /// A job of a tick before, if it has not ended.
