@@ -19,8 +19,8 @@ namespace weir::detail {
 [[nodiscard]] std::string printable(std::string_view text, std::size_t most = 300);
 
 /// `ec`, with this text behind its message; made `printable`. `ec` itself if it is not weir's, if
-/// it has a text already, or once 1,000 different texts were used: they live as long as the
-/// process, since error codes do.
+/// it has a text already, or once 1,000 different texts were used, for bad input 500: they live as
+/// long as the process, since error codes do.
 [[nodiscard]] error_code explained(error_code ec, std::string_view text) noexcept;
 [[nodiscard]] inline error_code explained(errc e, std::string_view text) noexcept {
   return explained(make_error_code(e), text);

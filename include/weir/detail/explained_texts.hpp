@@ -89,14 +89,15 @@ WEIR_DECL error_code explained(error_code ec, std::string_view text) noexcept {
       std::map<std::string, explained_category, std::less<>> all{};
     };
     static auto& known = *new texts;  // never destroyed: errors refer to it
-    constexpr std::size_t most = 1000;
+    // Strangers choose what is wrong with their input: it leaves the causes of others half of it.
+    std::size_t const most = ec == condition::bad_input ? 500 : 1000;
     constexpr std::size_t longest = 300;
     auto const key = printable(text, longest);
     if (key.empty()) return ec;
     std::lock_guard const lock{known.mutex};
     auto found = known.all.find(key);
     if (found == known.all.end()) {
-      if (known.all.size() == most) return ec;
+      if (known.all.size() >= most) return ec;
       found = known.all
                   .emplace(std::piecewise_construct, std::forward_as_tuple(key),
                            std::forward_as_tuple(key))
