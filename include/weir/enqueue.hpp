@@ -14,6 +14,7 @@
 #include "weir/job_codec.hpp"
 #include "weir/job_headers.hpp"
 #include "weir/job_traits.hpp"
+#include "weir/limits.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -75,6 +76,10 @@ template <class Job>
 
   enqueue_request out{jobs.empty() ? "default" : queue_for(jobs.front(), options),
                       std::string{options.headers.text()}};
+  if (jobs.size() > limits::batch) {
+    out.fail(make_error_code(errc::invalid_batch));
+    return out;
+  }
   // That an id is not nil is every store's own check.
   if (!options.ids.empty() && options.ids.size() != jobs.size()) {
     out.fail(explained(errc::invalid_option, "enqueue_options::ids has one for each job, or none"));

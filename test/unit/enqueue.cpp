@@ -25,7 +25,9 @@ using namespace std::chrono_literals;
 struct greet {
   std::string name;
 };
+int encoded = 0;
 void to_json(nlohmann::json& j, greet const& g) {
+  ++encoded;
   if (g.name == "unspeakable") throw std::runtime_error{"no"};
   j = {{"name", g.name}};
 }
@@ -130,6 +132,16 @@ BOOST_AUTO_TEST_CASE(bad_input_is_refused_before_anything_is_executed) {
   BOOST_TEST(tx.executed == 0);
   BOOST_TEST(weir::enqueue_many(tx, std::span<greet const>{}).has_error());
   BOOST_TEST(stats("greet a").enqueued == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(R8_more_jobs_than_go_into_a_batch_are_not_even_encoded) {
+  std::vector<greet> const jobs(weir::limits::batch + 1, greet{"ann"});
+  encoded = 0;
+  BOOST_TEST((weir::enqueue_many(tx, jobs).error() == weir::errc::invalid_batch));
+  BOOST_TEST(encoded == 0);
+  BOOST_TEST(tx.executed == 0);
+  std::span<greet const> const most{jobs.data(), weir::limits::batch};
+  BOOST_TEST(weir::enqueue_many(tx, most).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(many_are_added_in_one_step_each_with_an_outcome_of_its_own) {
