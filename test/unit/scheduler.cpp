@@ -597,7 +597,8 @@ BOOST_AUTO_TEST_CASE(a_schedule_that_cannot_be_read_is_left_alone_and_can_be_rem
   {
     weir_test::heard_log const log;
     pass(2h);
-    BOOST_TEST(log.count("a schedule that cannot be read here") >= 1U);
+    BOOST_TEST(log.count("a schedule that cannot be read here, in queue weir.schedules/reports: " +
+                         boost::uuids::to_string(job.id)) >= 1U);
   }
   BOOST_TEST(dead("weir.schedules/reports").empty());
   BOOST_TEST((put_fails(hourly()) == weir::errc::store_corrupt));

@@ -25,6 +25,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
+#include <boost/uuid/uuid_io.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -71,8 +72,11 @@ class put_off_job final : public prepared_job {
   boost::asio::awaitable<handler_result> run(job_context& context) override {
     co_return call(context);
   }
-  handler_result call(job_context&) override {
-    if (!why_.empty()) tell_of_schedule(why_);
+  handler_result call(job_context& context) override {
+    if (!why_.empty()) {
+      tell_of_schedule(why_ + ", in queue " + std::string{context.queue()} + ": " +
+                       boost::uuids::to_string(context.id()));
+    }
     throw snooze_for{by_};
   }
   [[nodiscard]] std::optional<duration> backoff(std::uint32_t, std::uint64_t) const override {
