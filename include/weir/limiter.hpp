@@ -307,7 +307,8 @@ class limiter {
   /// and the operation ends as the body does. The permit is given back in any case.
   /// Executor: the body runs on a strand of the handler's executor (of the store's if it has none,
   /// or the system's, as with `use_future`), the keeper on a strand of the store's or of that given
-  /// to `renew_on`.
+  /// to `renew_on`. If the store's execution context ends first, so does the operation: with
+  /// `operation_aborted`, or, once the body has been told, with `lease_lost`.
   template <class Body, class Token = default_token>
   WEIR_OPERATION auto async_with_permit(std::string key, acquire_options options, Body&& body,
                                         Token&& token = Token{}) const {

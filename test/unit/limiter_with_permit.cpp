@@ -344,6 +344,46 @@ BOOST_AUTO_TEST_CASE(the_body_runs_on_its_callers_executor) {
   BOOST_TEST(completed_on_mine);
 }
 
+BOOST_AUTO_TEST_CASE(R7_the_context_of_the_store_ends_before_that_of_the_body) {
+  asio::io_context mine;
+  auto s = std::make_unique<stage>();
+  auto clock = s->clock;
+  int ran = 0;
+  auto body = [&]() -> asio::awaitable<void> {
+    ++ran;
+    co_await clock.async_wait_until(mine.get_executor(), steady_time::max(), asio::use_awaitable);
+  };
+  auto const go_on = [&] {
+    for (int i = 0; i != 10; ++i) {
+      mine.restart();
+      mine.poll();
+      if (s) s->settle();
+    }
+  };
+  ended away;
+  ended here;
+  ended behind_away;
+  ended behind_here;
+  auto const on_mine = [&](ended& e) { return asio::bind_executor(mine, e.handler()); };
+  s->away.async_with_permit("k", body, on_mine(away));
+  s->here.async_with_permit("k", body, on_mine(here));
+  go_on();
+  BOOST_TEST(ran == 2);
+  s->away.async_with_permit("k", body, on_mine(behind_away));
+  s->here.async_with_permit("k", {.wait = 10s}, body, on_mine(behind_here));
+  go_on();
+  s.reset();
+  for (int i = 0; i != 100; ++i) {
+    go_on();
+    clock.advance(1s);
+  }
+  BOOST_TEST(ran == 2);
+  BOOST_TEST((away.calls == 1 && away.ec == errc::lease_lost));
+  BOOST_TEST((here.calls == 1 && here.ec == errc::lease_lost));
+  BOOST_TEST((behind_away.calls == 1 && behind_away.ec == asio::error::operation_aborted));
+  BOOST_TEST(behind_here.calls == 1);  // it waited on, or was cut short by a permit too late
+}
+
 BOOST_AUTO_TEST_CASE(kinds_of_executors) {
   stage s;
   int ran = 0;

@@ -49,6 +49,26 @@ class basic_context_gate {
 
 using context_gate = basic_context_gate<void>;
 
+/// Keeps the context of a gate while it lives, if it got in.
+class gate_pass {
+ public:
+  /// @param gate null: always open
+  explicit gate_pass(std::shared_ptr<context_gate> const& gate) noexcept
+      : gate_{gate.get()},
+        open_{gate_ == nullptr || gate_->enter()} {}
+  gate_pass(gate_pass const&) = delete;
+  gate_pass& operator=(gate_pass const&) = delete;
+  ~gate_pass() {
+    if (gate_ != nullptr && open_) gate_->leave();
+  }
+
+  [[nodiscard]] explicit operator bool() const noexcept { return open_; }
+
+ private:
+  context_gate* gate_;
+  bool open_;
+};
+
 /// Something that may outlive an execution context, with parts that cannot, such as a strand.
 struct goes_with_context {
   goes_with_context() = default;

@@ -5,6 +5,7 @@
 #define WEIR_DETAIL_ERASED_HPP
 
 #include "weir/concept.hpp"
+#include "weir/detail/context_gate.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
 #include "weir/time.hpp"
@@ -12,11 +13,14 @@
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -34,11 +38,13 @@ struct store_port<> {
   store_port(store_port const&) = delete;
   store_port& operator=(store_port const&) = delete;
   virtual ~store_port() = default;
+  virtual void drop() noexcept = 0;
 
   boost::asio::any_io_executor executor;
   std::uint32_t shards = 1;   ///< of its queues
   bool executes_now = false;  ///< in the calling thread: `now`, never `start`
   bool has_hints = false;     ///< executes the command of the list that waits for an event
+  std::shared_ptr<context_gate> gate{};   ///< of its context; null: that outlives all use
   std::function<error_code()> failure{};  ///< why it cannot be used now; empty: it does not say
 };
 template <class C, class... Rest>
@@ -67,7 +73,11 @@ struct store_port_of;
 template <class Store, class Port>
 struct store_port_of<Store, Port> : Port {
   explicit store_port_of(Store s) : store{std::move(s)} {}
-  Store store;
+  void drop() noexcept override {
+    this->executor = {};
+    if (!this->executes_now) store.reset();
+  }
+  std::optional<Store> store;
 };
 template <class Store, class Port, class C, class... Rest>
 struct store_port_of<Store, Port, C, Rest...> : store_port_of<Store, Port, Rest...> {
@@ -79,11 +89,11 @@ struct store_port_of<Store, Port, C, Rest...> : store_port_of<Store, Port, Rest.
 
   void start([[maybe_unused]] C const& c, [[maybe_unused]] erased_handler<C> handler) override {
     if constexpr (executes<Store, C> && !(executes_now<Store, C> && at_once)) {
-      this->store.async_execute(c, std::move(handler));
+      this->store->async_execute(c, std::move(handler));
     }
   }
   result<typename C::result> now([[maybe_unused]] C const& c) override {
-    if constexpr (executes_now<Store, C> && at_once) return this->store.execute(c);
+    if constexpr (executes_now<Store, C> && at_once) return this->store->execute(c);
     return make_error_code(errc::store_unavailable);
   }
 };
@@ -99,14 +109,14 @@ class any_store {
   template <class Store>
   [[nodiscard]] static any_store of(Store store) {
     auto port = std::make_shared<store_port_of<Store, port_type, Cs...>>(std::move(store));
-    port->executor = port->store.get_executor();
-    if constexpr (requires { port->store.shard_count(); }) {
-      port->shards = port->store.shard_count();
+    port->executor = port->store->get_executor();
+    if constexpr (requires { port->store->shard_count(); }) {
+      port->shards = port->store->shard_count();
     }
     port->executes_now = answers_at_once<Store, port_type>;
-    if constexpr (requires { port->store.last_failure().error; }) {
+    if constexpr (requires { port->store->last_failure().error; }) {
       port->failure = [raw = port.get()]() -> error_code {
-        auto const last = raw->store.last_failure();
+        auto const last = raw->store->last_failure();
         return last.over ? error_code{} : last.error;
       };
     }
@@ -117,8 +127,10 @@ class any_store {
   [[nodiscard]] boost::asio::any_io_executor const& get_executor() const noexcept {
     return port_->executor;
   }
-  /// It is not used any more.
-  void drop() noexcept { port_.reset(); }
+  /// Its context may end before its last use. `drop` is called then.
+  void bind(std::shared_ptr<context_gate> gate) const noexcept { port_->gate = std::move(gate); }
+  /// Its context ends, and with it what may not outlive that.
+  void drop() const noexcept { port_->drop(); }
 
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return port_->shards; }
   /// Does it execute its steps in the calling thread? Then they are given to `execute`.
@@ -128,16 +140,20 @@ class any_store {
 
   /// Why the store cannot be used at the moment, as far as it says; empty: nothing is known.
   [[nodiscard]] error_code failure() const {
-    return port_->failure ? port_->failure() : error_code{};
+    gate_pass const inside{port_->gate};
+    return inside && port_->failure ? port_->failure() : error_code{};
   }
 
   template <class C>
   [[nodiscard]] result<typename C::result> execute(C const& c) const {
     return port_->now(c);
   }
-  /// As a store's `async_execute`, for any handler.
+  /// As a store's `async_execute`, for any handler. Throws `operation_aborted` if its context has
+  /// ended.
   template <class C>
   void start(C const& c, erased_handler<C> handler) const {
+    gate_pass const inside{port_->gate};
+    if (!inside) throw boost::system::system_error{boost::asio::error::operation_aborted};
     port_->start(c, std::move(handler));
   }
 

@@ -6,6 +6,7 @@
 
 #include "weir/command/permits.hpp"
 #include "weir/decision.hpp"
+#include "weir/detail/context_gate.hpp"
 #include "weir/detail/spawn.hpp"
 #include "weir/error.hpp"
 #include "weir/time.hpp"
@@ -87,12 +88,8 @@ class token_claim {
         static_cast<void>(a.any.execute(refund));
         return;
       }
-      if (!a.gate || !a.gate->enter()) return;
-      struct exit {
-        Agent& agent;
-        ~exit() { agent.gate->leave(); }
-      } const at_end{a};
-      a.any.start(refund, refund_handler{order_});
+      gate_pass const inside{a.gate};
+      if (inside) a.any.start(refund, refund_handler{order_});
     } catch (...) {  // they count as spent
     }
   }

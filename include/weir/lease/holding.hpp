@@ -6,6 +6,7 @@
 
 #include "weir/command/permits.hpp"
 #include "weir/detail/async_lift.hpp"
+#include "weir/detail/context_gate.hpp"
 #include "weir/detail/spawn.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
@@ -28,6 +29,7 @@
 
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -67,7 +69,8 @@ struct basic_body_control {
 
 using body_control = basic_body_control<void>;
 
-/// Gets the lease, runs the body while a keeper renews it, and gives it back.
+/// Gets the lease, runs the body while a keeper renews it, and gives it back. It runs where its
+/// caller's code does, and so the context of the store may end before it.
 template <class Noun>
 class lease_holding {
  public:
@@ -112,8 +115,12 @@ class lease_holding {
     }
 
     handle held = std::move(got).value();
-    lease_keeper keeper{agent->keeper_executor, agent->clock, agent->options.ttl,
-                        lease->expires_at(), duty(agent, lease, control)};
+    std::optional<lease_keeper> keeper;
+    if (gate_pass const inside{agent->gate}; inside) {
+      keeper.emplace(agent->keeper_executor, agent->clock, agent->options.ttl, lease->expires_at(),
+                     duty(agent, lease, control));
+    }
+    if (!keeper) throw boost::system::system_error{boost::asio::error::operation_aborted};
 
     std::exception_ptr failure;
     co_await asio::this_coro::throw_if_cancelled(true);
@@ -126,12 +133,12 @@ class lease_holding {
     co_await asio::this_coro::throw_if_cancelled(false);
     co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation{});
 
-    keeper.stop();
-    bool const lost = keeper.lost() || agent->clock.steady_now() >= keeper.deadline();
+    keeper->stop();
+    bool const lost = keeper->lost() || agent->clock.steady_now() >= keeper->deadline();
     if (agent->store.executes_now() || lost) {
       held.release();
     } else {
-      auto returning = give_back(agent, std::move(held), keeper.deadline());
+      auto returning = give_back(agent, std::move(held), keeper->deadline());
       co_await std::move(returning);
     }
     if (lost) throw boost::system::system_error{make_error_code(errc::lease_lost)};
@@ -152,7 +159,8 @@ class lease_holding {
       auto const command = Noun::renewal(*lease, to->options.ttl);
       if (to->store.executes_now()) {  // not by way of its executor, which the body may keep busy
         auto step = [&] { return to->store.execute(command); };
-        async_lift<lease_renewal>(to->executor, step, std::move(handler));
+        auto const executor = handler.get_executor();
+        async_lift<lease_renewal>(executor, step, std::move(handler));
       } else {
         to->store.start(command, std::move(handler));
       }

@@ -106,16 +106,19 @@ lease_agent<Noun>::lease_agent(store_type s, options_type const& o, any_clock c,
       backoff{std::move(b)},
       ids{std::move(i)},
       executor{store.get_executor()},
+      gate{gate_of(executor)},
       keeper_executor{executor},
       problem{Noun::problem(o)},
-      returns_{store.executes_now() ? nullptr : std::make_unique<lease_returns>(executor)} {}
+      returns_{store.executes_now() ? nullptr : std::make_unique<lease_returns>(executor)} {
+  store.bind(gate);
+}
 
 template <class Noun>
 lease_agent<Noun>::~lease_agent() = default;
 
 template <class Noun>
 void lease_agent<Noun>::watch_context() {
-  if (returns_) watch_of(executor).tell(this->weak_from_this());
+  watch_of(executor).tell(this->weak_from_this());
 }
 
 template <class Noun>
