@@ -8,6 +8,7 @@
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/config.hpp"
+#include "weir/detail/context_gate.hpp"
 #include "weir/detail/erased.hpp"
 #include "weir/detail/unsafe_temporary.hpp"
 #include "weir/error.hpp"
@@ -162,7 +163,9 @@ class limiter {
   /// its own executor to answer needs one that bodies leave alone, too.) Its execution context must
   /// outlive those operations. Concerns this limiter and its copies; to be called before they are
   /// used.
-  void renew_on(executor_type executor) { agent_->keeper_executor = std::move(executor); }
+  void renew_on(executor_type executor) {
+    agent_->keeper_executor = detail::context_executor::make(std::move(executor));
+  }
 
   /// Takes a permit if one is free now, in the calling thread. It never waits, and never overtakes
   /// those who do.

@@ -8,6 +8,7 @@
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/config.hpp"
+#include "weir/detail/context_gate.hpp"
 #include "weir/detail/erased.hpp"
 #include "weir/detail/explained.hpp"
 #include "weir/detail/unsafe_temporary.hpp"
@@ -203,7 +204,9 @@ class uniqueness {
   /// its own executor to answer needs one that bodies leave alone, too.) Its execution context must
   /// outlive those operations. Concerns this object and its copies; to be called before they are
   /// used.
-  void renew_on(executor_type executor) { agent_->keeper_executor = std::move(executor); }
+  void renew_on(executor_type executor) {
+    agent_->keeper_executor = detail::context_executor::make(std::move(executor));
+  }
 
   /// Takes a lock if nobody has it, in the calling thread.
   ///

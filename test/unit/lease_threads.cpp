@@ -6,6 +6,7 @@
 #include "weir/clock/manual.hpp"
 #include "weir/detail/spawn.hpp"
 #include "weir/limiter.hpp"
+#include "weir/store/memory.hpp"
 #include "weir/uniqueness.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -22,6 +23,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -182,6 +184,27 @@ BOOST_AUTO_TEST_CASE(R7_a_handle_that_outlives_its_context_keeps_nothing_of_the_
   BOOST_TEST(wire.use_count() == 1);
   held.release();
   BOOST_TEST(!held);
+}
+
+// A store in memory gives a lease back without any executor.
+BOOST_AUTO_TEST_CASE(R7_a_handle_that_outlives_its_context_keeps_no_strand_of_a_memory_store) {
+  permit held;
+  std::optional<memory_store> store;
+  {
+    asio::io_context io;
+    store.emplace(asio::make_strand(io));
+    limiter of{*store};
+    asio::io_context renews;
+    of.renew_on(asio::make_strand(renews));
+    held = std::move(of.try_acquire("k").value().value());
+  }
+  BOOST_TEST(!store->get_executor());
+  auto const in_use = [&] {
+    return store->execute(command::inspect_permits{.key = "k"}).value().in_use;
+  };
+  BOOST_TEST(in_use() == 1u);
+  held.release();
+  BOOST_TEST(in_use() == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(R7_handles_go_in_other_threads_while_the_context_ends) {

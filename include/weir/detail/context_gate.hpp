@@ -125,6 +125,26 @@ using context_watch = basic_context_watch<void>;
   auto& context = boost::asio::query(executor, boost::asio::execution::context);
   return boost::asio::use_service<context_watch>(context);
 }
+/// An executor for what may outlive its context, which a strand may not: it goes with the context.
+class context_executor final : public goes_with_context {
+ public:
+  explicit context_executor(boost::asio::any_io_executor ex) noexcept : executor_{std::move(ex)} {}
+  ~context_executor() = default;
+
+  [[nodiscard]] static std::shared_ptr<context_executor const> make(
+      boost::asio::any_io_executor ex) {
+    auto out = std::make_shared<context_executor>(std::move(ex));
+    if (out->executor_) watch_of(out->executor_).tell(out);
+    return out;
+  }
+
+  [[nodiscard]] boost::asio::any_io_executor const& get() const noexcept { return executor_; }
+  void context_ends() noexcept override { executor_ = {}; }
+
+ private:
+  boost::asio::any_io_executor executor_;
+};
+
 /// The gate of an executor's context.
 [[nodiscard]] inline std::shared_ptr<context_gate> gate_of(
     boost::asio::any_io_executor const& executor) {

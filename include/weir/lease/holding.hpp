@@ -117,8 +117,8 @@ class lease_holding {
     handle held = std::move(got).value();
     std::optional<lease_keeper> keeper;
     if (gate_pass const inside{agent->gate}; inside) {
-      keeper.emplace(agent->keeper_executor, agent->clock, agent->options.ttl, lease->expires_at(),
-                     duty(agent, lease, control));
+      keeper.emplace(agent->keeper_executor->get(), agent->clock, agent->options.ttl,
+                     lease->expires_at(), duty(agent, lease, control));
     }
     if (!keeper) throw boost::system::system_error{boost::asio::error::operation_aborted};
 

@@ -9,6 +9,7 @@
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/config.hpp"
+#include "weir/detail/context_gate.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
 #include "weir/failure.hpp"
@@ -40,7 +41,7 @@ using memory_state = basic_memory_state<void>;
 /// Makes a state, and says where its buckets are: callers know those, so that a take is compiled
 /// where it is asked for.
 template <class State>
-[[nodiscard]] std::shared_ptr<State> make_memory_state(boost::asio::any_io_executor executor,
+[[nodiscard]] std::shared_ptr<State> make_memory_state(std::shared_ptr<context_executor const>,
                                                        memory_options const& options,
                                                        memory_buckets*& buckets);
 
@@ -68,7 +69,7 @@ class basic_memory_store {
   /// @param clock    whose time it keeps
   explicit basic_memory_store(executor_type executor, memory_options options = {},
                               Clock clock = Clock{})
-      : executor_{std::move(executor)},
+      : executor_{detail::context_executor::make(std::move(executor))},
         clock_{std::move(clock)},
         born_{clock_.system_now()},
         started_{clock_.steady_now()},
@@ -77,7 +78,7 @@ class basic_memory_store {
                                                                buckets_)} {}
 
   /// As it was given.
-  [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
+  [[nodiscard]] executor_type get_executor() const noexcept { return executor_->get(); }
   /// As it was given.
   [[nodiscard]] clock_type const& get_clock() const noexcept { return clock_; }
   /// How many shards the job queues have, as bounded.
@@ -146,7 +147,7 @@ class basic_memory_store {
     requires executes_now<basic_memory_store const, C>
   WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
     return detail::async_lift<typename C::result>(
-        executor_, [self = *this, c] { return self.execute(c); }, std::forward<Token>(token));
+        get_executor(), [self = *this, c] { return self.execute(c); }, std::forward<Token>(token));
   }
 
   /// Waits for a hint. Cancelling it (any kind) completes it with `operation_aborted`.
@@ -159,7 +160,7 @@ class basic_memory_store {
                                                            {.at = self.now()}, std::move(handler));
     };
     return boost::asio::async_initiate<Token, void(error_code, hint)>(
-        detail::bound_initiation{executor_, initiate}, token, *this, c);
+        detail::bound_initiation{get_executor(), initiate}, token, *this, c);
   }
 
  private:
@@ -179,7 +180,7 @@ class basic_memory_store {
     return o;
   }
 
-  executor_type executor_;
+  std::shared_ptr<detail::context_executor const> executor_;
   Clock clock_;
   time_point born_;
   steady_time started_;

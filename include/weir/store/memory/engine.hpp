@@ -5,6 +5,7 @@
 #define WEIR_STORE_MEMORY_ENGINE_HPP
 
 #include "weir/detail/async_lift.hpp"
+#include "weir/detail/context_gate.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/detail/engine_way.hpp"
 #include "weir/error.hpp"
@@ -17,8 +18,6 @@
 #include "weir/store/memory/permits.hpp"
 #include "weir/store/memory/time.hpp"
 
-#include <boost/asio/any_io_executor.hpp>
-
 #include <memory>
 #include <utility>
 
@@ -29,7 +28,8 @@ namespace weir::detail {
 template <class>
 class basic_memory_state : memory_buckets, memory_permits, memory_locks, memory_jobs {
  public:
-  basic_memory_state(boost::asio::any_io_executor executor, memory_options const& options)
+  basic_memory_state(std::shared_ptr<context_executor const> executor,
+                     memory_options const& options)
       : memory_buckets{options},
         memory_permits{options},
         memory_locks{options},
@@ -52,10 +52,10 @@ class basic_memory_state : memory_buckets, memory_permits, memory_locks, memory_
   template <class C>
   void execute(C const& c, call_terms const& terms, erased_handler<C> handler) {
     if (auto const ec = rule::validate(c)) {
-      post_completion(executor_, std::move(handler), ec, typename C::result{});
+      post_completion(executor_->get(), std::move(handler), ec, typename C::result{});
       return;
     }
-    await(c, *terms.at, std::move(handler), executor_);
+    await(c, *terms.at, std::move(handler), executor_->get());
   }
 
  private:
@@ -66,13 +66,13 @@ class basic_memory_state : memory_buckets, memory_permits, memory_locks, memory_
   using memory_permits::apply;
   using memory_permits::await;
 
-  boost::asio::any_io_executor executor_;
+  std::shared_ptr<context_executor const> executor_;
 };
 
 using memory_state = basic_memory_state<void>;
 
 template <class State>
-std::shared_ptr<State> make_memory_state(boost::asio::any_io_executor executor,
+std::shared_ptr<State> make_memory_state(std::shared_ptr<context_executor const> executor,
                                          memory_options const& options, memory_buckets*& buckets) {
   auto out = std::make_shared<State>(std::move(executor), options);
   buckets = &out->buckets();

@@ -21,7 +21,7 @@
 
 namespace weir::detail {
 
-template std::shared_ptr<memory_state> make_memory_state(boost::asio::any_io_executor,
+template std::shared_ptr<memory_state> make_memory_state(std::shared_ptr<context_executor const>,
                                                          memory_options const&, memory_buckets*&);
 
 template struct engine_way<memory_state, command::await_permit>;
