@@ -213,6 +213,25 @@ BOOST_FIXTURE_TEST_CASE(the_ticket_does_not_outlive_the_wait, busy_away) {
   BOOST_TEST(census(*wire, "k").waiting == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(R7_the_context_of_a_waiters_handler_ends_first) {
+  on_both([](auto& b) {
+    auto theirs = std::make_unique<asio::io_context>();
+    auto const owned = std::make_shared<int>(1);
+    b.of.async_acquire("k", asio::bind_executor(*theirs, [owned](error_code, permit const&) {
+                         BOOST_ERROR("called");
+                       }));
+    b.settle();
+    auto const behind = b.wait();
+    BOOST_TEST(owned.use_count() == 2);
+    theirs.reset();
+    BOOST_TEST(owned.use_count() == 1);
+    b.settle();
+    b.taken.release();  // the next one is served, since the place was given up
+    b.pass(1s);
+    BOOST_TEST((behind->done() && !behind->ec));
+  });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_AUTO_TEST_SUITE(limiter_outages)

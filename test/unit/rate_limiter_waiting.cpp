@@ -14,6 +14,7 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -255,6 +256,22 @@ BOOST_AUTO_TEST_CASE(R7_a_destroyed_context_gives_everything_back) {
   BOOST_TEST((queue() == 2s));
   io.reset();
   BOOST_TEST((queue() == 1s));
+}
+
+BOOST_AUTO_TEST_CASE(R7_so_does_a_destroyed_context_of_the_handler) {
+  bed b;
+  BOOST_TEST(b.limiter.try_take("k").value().allowed);
+  {
+    asio::io_context theirs;
+    b.limiter.async_take(
+        "k", {.cost = 1, .wait = 1h},
+        asio::bind_executor(theirs, [](error_code, decision const&) { BOOST_ERROR("called"); }));
+    b.run();
+    BOOST_TEST((b.queue() == 2s));
+  }
+  b.run();
+  BOOST_TEST((b.queue() == 1s));
+  b.advance(1h);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -107,9 +107,7 @@ void spawn_on(boost::asio::strand<boost::asio::any_io_executor> const& strand, W
 template <class T>
 class spawned_answer final : public spawned_end {
  public:
-  using handler_type = boost::asio::any_completion_handler<void(error_code, T)>;
-
-  explicit spawned_answer(handler_type handler) : handler_{std::move(handler)} {}
+  explicit spawned_answer(std::shared_ptr<parked<error_code, T>> to) : to_{std::move(to)} {}
 
   static boost::asio::awaitable<void> keep(std::shared_ptr<spawned_answer> self,
                                            boost::asio::awaitable<result<T>> body) {
@@ -119,22 +117,21 @@ class spawned_answer final : public spawned_end {
   void operator()(std::exception_ptr e) override {
     if (e) answer_ = error_of(e);
     auto answer = std::move(answer_);
-    auto handler = std::move(handler_);
     if (answer.has_value()) {
-      std::move(handler)(error_code{}, std::move(answer).value());
+      to_->resume(error_code{}, std::move(answer).value());
     } else {
-      std::move(handler)(answer.error(), T{});
+      to_->resume(answer.error(), T{});
     }
   }
 
  private:
-  handler_type handler_;
+  std::shared_ptr<parked<error_code, T>> to_;
   result<T> answer_ = error_code{};
 };
 
 /// Runs `body` on a strand of `executor`. What it returns or throws goes to `handler`, on the
 /// handler's executor and never inline. Every kind of cancellation reaches the body, as a terminal
-/// one.
+/// one. So does the end of the handler's execution context, which destroys the handler.
 ///
 /// The handler's slot knows the operation weakly and holds no strand: it may be kept for longer
 /// than the execution context lives, and a strand may not.
@@ -143,16 +140,30 @@ void spawn(boost::asio::any_io_executor const& executor, boost::asio::awaitable<
            boost::asio::any_completion_handler<void(error_code, T)> handler) {
   namespace asio = boost::asio;
   auto const signal = std::make_shared<asio::cancellation_signal>();
-  if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected()) {
-    slot.assign([weak = std::weak_ptr{signal}](asio::cancellation_type_t type) {
-      if (type == asio::cancellation_type::none) return;
-      if (auto const operation = weak.lock()) operation->emit(asio::cancellation_type::all);
-    });
+  auto const cancel = [weak = std::weak_ptr{signal}](asio::cancellation_type_t type) {
+    if (type == asio::cancellation_type::none) return;
+    if (auto const operation = weak.lock()) operation->emit(asio::cancellation_type::all);
+  };
+  auto const gone = [cancel]() noexcept {
+    try {
+      cancel(asio::cancellation_type::terminal);
+    } catch (...) {  // out of memory: it goes on for nobody
+    }
+  };
+  auto slot = asio::get_associated_cancellation_slot(handler);
+  // The body is cancelled, and says when it has ended: so what is parked has no slot.
+  auto const waiting = park<error_code, T>(
+      executor, asio::bind_cancellation_slot(asio::cancellation_slot{}, std::move(handler)), gone);
+  if (!waiting->waiting()) return;
+  try {
+    if (slot.is_connected()) slot.assign(cancel);
+    auto const end = std::make_shared<spawned_answer<T>>(waiting);
+    auto const strand = asio::make_strand(executor);
+    auto work = spawned_answer<T>::keep(end, std::move(body));
+    spawn_on(strand, std::move(work), spawned_handler{signal, strand, end});
+  } catch (...) {
+    waiting->resume(error_of(std::current_exception()), T{});
   }
-  auto own = asio::get_associated_executor(handler, executor);
-  auto const end = std::make_shared<spawned_answer<T>>(std::move(handler));
-  auto work = spawned_answer<T>::keep(end, std::move(body));
-  spawn_on(asio::make_strand(executor), std::move(work), spawned_handler{signal, own, end});
 }
 
 /// What an attempt cancels when it is over: the command that is too late, or the wait that is not
