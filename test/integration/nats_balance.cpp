@@ -243,6 +243,24 @@ BOOST_AUTO_TEST_CASE(who_owns_for_others_owns_what_it_does_not_use) {
   w.round({asker});
 }
 
+BOOST_AUTO_TEST_CASE(R7_who_owns_for_others_lets_the_context_end_when_it_is_closed) {
+  server s;
+  auto o = owning();
+  o.owns_unused = true;
+  o.health_check_interval = 1min;  // it looks after other owners each two minutes or less often
+  boost::asio::io_context io;
+  nats_store const owner{io.get_executor(), s.address(), o};
+  nats_store const other{io.get_executor(), s.address(), o};
+  for (auto const& store : {owner, other}) {
+    store.async_run([](error_code) {});
+    BOOST_TEST(nats_test::ask(io, store, command::inspect_lock{"key"}).has_value());
+  }
+  for (auto const& store : {owner, other}) store.close();
+  io.restart();
+  io.run_for(weir_test::patience);
+  BOOST_TEST(io.stopped());
+}
+
 BOOST_AUTO_TEST_CASE(what_was_taken_and_lost_is_not_taken_again_at_once) {
   server s;
   together all{s};

@@ -453,6 +453,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   void refused(error_code) override { become(state::nobodys); }
   void closed() override {
     pause_.stop();
+    for_others_.stop();
     forget_owner();
     drop_service();
     drop_former();
