@@ -259,6 +259,33 @@ BOOST_AUTO_TEST_CASE(F59_a_job_that_fits_lives_whatever_is_recorded_of_it) {
 
 // A record grows with holders. Who shortens it, or leaves it as long as it is, is not refused for
 // those who do not fit.
+BOOST_AUTO_TEST_CASE(R7_a_store_is_closed_with_any_number_of_calls_for_a_full_record) {
+  server s{{}, taking(small)};
+  for (bool const dropped : {false, true}) {
+    boost::asio::io_context io;
+    std::optional<nats_store> store{std::in_place, io.get_executor(), s.address(), brisk()};
+    store->async_run([](error_code) {});
+    constexpr std::size_t all = 50'000;
+    std::size_t full = 0;
+    std::size_t ended = 0;
+    for (std::size_t i = 0; i != all; ++i) {
+      auto const holder = std::to_string(i) + std::string(100, 'h');
+      store->async_execute(command::acquire_permit{"key", holder, 1'000'000, lasting, {}},
+                           [&](error_code ec, permit_grant const&) {
+                             ++ended;
+                             if (ec == errc::store_full) ++full;
+                           });
+    }
+    // By then they are tried one by one.
+    BOOST_TEST_REQUIRE(happens(io, [&] { return full > 2000; }));
+    store->close();
+    if (dropped) store.reset();
+    io.restart();
+    io.run();
+    BOOST_TEST(ended == all);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(F59_a_full_record_refuses_who_would_make_it_longer_and_nobody_else) {
   server s{{}, taking(small)};
   bed on{s, brisk()};

@@ -399,7 +399,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       return;
     }
     for (auto const& s : std::exchange(steps_, {})) s->fail(make_error_code(errc::store_full));
-    post_task(link->strand(), [self = this->shared_from_this()] { self->next(); });
+    next_later();
   }
 
   /// There is no room for what the commands have made together. Those that would add something are
@@ -456,7 +456,15 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
     known_ = false;
     for (auto const& s : std::exchange(steps_, {})) s->fail(ec);
     if (std::exchange(look_, false)) look_failed(ec);
-    next();
+    next_later();
+  }
+  /// In another turn, since each of those that come next may fail at once.
+  void next_later() {
+    if (auto const link = link_.lock()) {
+      return post_task(link->strand(), [self = this->shared_from_this()] { self->next(); });
+    }
+    busy_ = false;
+    for (auto const& s : std::exchange(queue_, {})) s->fail(make_error_code(errc::closed));
   }
 
   // Requests belong to the link, and refer to their keepers.
