@@ -5,6 +5,7 @@
 // servers that die, lose their streams, or find their client too slow.
 
 #include "broken_network.hpp"
+#include "nats_job_steps.hpp"
 #include "nats_server.hpp"
 #include "patience.hpp"
 #include "weir/testing/fault_proxy.hpp"
@@ -22,6 +23,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,6 +32,7 @@
 namespace {
 
 using namespace nats_test;
+using detail::nats_names;
 using weir::testing::fault_proxy;
 using weir::testing::planned_fault;
 using weir::testing::proxy_ending;
@@ -269,6 +272,45 @@ BOOST_AUTO_TEST_CASE(F46_commands_to_a_stream_that_is_gone_are_told_so_without_a
   }
   BOOST_TEST_REQUIRE(happens(on.io, [&] { return ended == callers; }));
   BOOST_TEST(refused == callers);
+}
+
+BOOST_AUTO_TEST_CASE(F46_that_a_log_is_gone_is_told_apart_from_what_is_answered_late) {
+  server s;
+  auto o = brisk();
+  o.request_timeout = 10min;
+  // Of a stream that acknowledges nothing: that is done by hand.
+  stranger who{s};
+  (void)who.ask("$JS.API.STREAM.CREATE.weir-keys",
+                R"({"no_ack":true,)" + nats_stream_config(o).substr(1));
+  who.publish(nats_names{"weir"}.shards(), "1");
+  stranger acknowledges{s};
+  acknowledges.overhear_one("weir.k.>");
+  bed on{s, o};
+  BOOST_TEST(!enqueue(on, 1));
+  (void)who.ask("$JS.API.STREAM.DELETE.weir-jobs-0");
+  stranger listens{s};
+  listens.overhear_one("weir.r.>");
+  bool granted = false;
+  bool enqueued = false;
+  on.store.async_execute(command::acquire_lock{"key", "me", lasting},
+                         [&](error_code ec, lock_grant const& g) { granted = !ec && g.granted; });
+  auto const job = job_of(2);
+  on.store.async_execute(command::enqueue_jobs{"queue", {&job, 1}},
+                         [&](error_code ec, auto const&) { enqueued = !ec; });
+  BOOST_TEST_REQUIRE(happens(on.io, [&] {  // it is found out which one nobody has listened to
+    return listens.heard().find(".m") != std::string::npos;
+  }));
+  BOOST_TEST(!granted);
+  std::istringstream lines{acknowledges.heard()};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words{line};
+    std::string word;
+    std::string to;
+    if (line.starts_with("HMSG weir.k.") && words >> word >> word >> word >> to) {
+      who.publish(to, R"({"stream":"weir-keys","seq":100})");
+    }
+  }
+  BOOST_TEST(happens(on.io, [&] { return enqueued && granted; }));
 }
 
 BOOST_AUTO_TEST_CASE(F46_a_stream_that_is_gone_is_waited_for_and_made_anew) {

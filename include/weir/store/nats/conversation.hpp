@@ -20,9 +20,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -89,10 +91,11 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
         nobody();
         continue;
       }
-      if (status != NATS_OK) return;
+      if (status != NATS_OK) break;
       nats_owner<natsMsg> const message{next};
       replied(next);
     }
+    tell_absent();
   }
 
   /// Did the server say that nobody may listen for replies?
@@ -104,6 +107,7 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
     auto const subject = nats_refused_subject::of(said);
     if (subject.text.starts_with(inbox_)) {
       may_mark_ = false;  // a mark was not
+      doubtful_up_to_.reset();
       return absence_.end();
     }
     std::uint64_t concerned = 0;
@@ -120,6 +124,7 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
     replies_.reset();
     timeout_.stop();
     deadlines_.clear();
+    absent_ = 0;
     auto const all = std::exchange(given_, {});
     for (auto const& [id, r] : all) r->failed(errc::outcome_unknown, true);
   }
@@ -161,6 +166,7 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
     if (found == given_.end()) return nullptr;
     auto const r = std::move(found->second);
     given_.erase(found);
+    if (absent_ != 0 && id <= absent_up_to_) --open_;
     drop_answered();
     return r;
   }
@@ -177,11 +183,16 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
   void time_out() {
     auto const now = system_clock{}.steady_now();
     watching_ = false;
+    bool any = false;
     while (!deadlines_.empty() && deadlines_.front().first <= now) {
       auto const id = deadlines_.front().second;
       deadlines_.pop_front();
-      if (auto const r = take(id)) r->failed(errc::timed_out, true);
+      if (auto const r = take(id)) {
+        any = true;
+        r->failed(errc::timed_out, true);
+      }
     }
+    if (any) doubt();
     drop_answered();
     if (!deadlines_.empty() && !watching_) watch_deadlines();
   }
@@ -197,10 +208,11 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
   /// Nobody listens where a request went: JetStream is off, or the stream has no leader or is gone.
   void nobody() {
     auto missed = absence_.missed();
-    if (!many_ && given_.size() == 1) missed = given_.begin()->first;
+    bool const clear = !many_ && !doubtful_up_to_;
+    if (clear && given_.size() == 1) missed = given_.begin()->first;
     if (missed) {
       if (auto const r = take(*missed)) r->failed(errc::store_unavailable, false);
-    } else if (!many_ && !absence_.marking() && may_mark_) {
+    } else if (clear && !absence_.marking() && may_mark_) {
       absence_.begin(last_id_);
       mark();
     }
@@ -212,15 +224,33 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
       return;
     }
     auto const unclear = absence_.passed(last);
-    if (unclear == 0) return;
-    std::vector<std::uint64_t> before;
-    for (auto const& [id, r] : given_) {
-      if (id <= last) before.push_back(id);
+    if (doubtful_up_to_) {  // what is not told apart waits for its time
+      if (last >= *doubtful_up_to_) doubtful_up_to_.reset();
+    } else if (unclear != 0) {
+      absent_ += unclear;
+      absent_up_to_ = last;
+      open_ = static_cast<std::size_t>(
+          std::ranges::count_if(given_, [last](auto const& g) { return g.first <= last; }));
     }
-    if (before.size() != unclear) return;  // what is not told apart waits for its time
-    for (auto const id : before) {
+  }
+  /// Those to which nobody listened are the ones that are left when all others have their answers.
+  void tell_absent() {
+    if (absent_ == 0 || open_ > absent_) return;
+    std::vector<std::uint64_t> absent;
+    for (auto const& [id, r] : given_) {
+      if (id <= absent_up_to_) absent.push_back(id);
+    }
+    absent_ = 0;
+    for (auto const id : absent) {
       if (auto const r = take(id)) r->failed(errc::store_unavailable, false);
     }
+  }
+  /// Some had no answer in time, so what is heard until the next marker may be of them.
+  void doubt() {
+    absent_ = 0;
+    if (!may_mark_) return;
+    doubtful_up_to_ = last_id_;
+    mark();
   }
   void mark() {
     auto const message = nats_message(inbox_ + mark_of + std::to_string(last_id_));
@@ -240,6 +270,10 @@ class nats_conversation : public std::enable_shared_from_this<nats_conversation>
   nats_absence absence_;
   bool const many_;
   bool may_mark_ = true;
+  std::size_t absent_ = 0;          // to so many, of those that were given up to a marker,
+  std::uint64_t absent_up_to_ = 0;  // nobody listened,
+  std::size_t open_ = 0;            // and so many of them have no answer yet
+  std::optional<std::uint64_t> doubtful_up_to_;
   alarm<system_clock> timeout_;
 };
 
