@@ -6,8 +6,11 @@
 
 #include "nats_job_steps.hpp"
 #include "nats_server.hpp"
+#include "nats_together.hpp"
 #include "patience.hpp"
 #include "weir/store/nats/connection.hpp"
+
+#include <boost/asio/executor_work_guard.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -17,6 +20,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -353,6 +357,45 @@ BOOST_AUTO_TEST_CASE(F60_a_log_of_large_messages_is_read_on_one_connection) {
   std::ifstream log{s.directory() + "/log"};
   std::string const all{std::istreambuf_iterator<char>{log}, {}};
   BOOST_TEST(all.find("Slow Consumer") == all.npos);
+}
+
+BOOST_AUTO_TEST_CASE(F60_answers_of_an_owner_that_come_together_end_no_connection) {
+  server s;
+  auto o = owning();
+  o.in_memory = true;
+  boost::asio::io_context io;
+  nats_store const owner{io.get_executor(), s.address(), o};
+  owner.async_run([](error_code) {});
+  constexpr int queues = 64;  // whose jobs are more than a server keeps for one connection
+  std::string const large(900'000, 'x');
+  for (int i = 0; i != 4 * queues; ++i) {
+    auto const job = job_of(static_cast<std::uint64_t>(i) + 1, large);
+    auto const queue = "queue " + std::to_string(i % queues);
+    BOOST_TEST_REQUIRE(ask(io, owner, command::enqueue_jobs{queue, {&job, 1}}).has_value());
+  }
+  // In a thread of its own, so that it can say more than is heard meanwhile.
+  auto work = boost::asio::make_work_guard(io);
+  std::thread other{[&io] {
+    io.restart();
+    io.run();
+  }};
+  {
+    bed on{s, asking()};
+    std::deque<std::string> names;
+    outcomes<command::dequeue_jobs> all;
+    for (int i = 0; i != queues; ++i) {
+      names.push_back("queue " + std::to_string(i));
+      all.ask(on, {names.back(), "me", 1, 100, lasting});
+    }
+    all.wait(on);
+    for (auto const& r : all.all) {
+      BOOST_TEST(r.has_value());
+      if (r.has_value()) BOOST_TEST(r->jobs.size() == 4U);
+    }
+  }
+  owner.close();
+  work.reset();
+  other.join();
 }
 
 BOOST_AUTO_TEST_CASE(F59_a_server_that_takes_too_little_is_a_typed_error_until_it_takes_more) {

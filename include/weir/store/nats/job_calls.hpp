@@ -95,6 +95,10 @@ class nats_job_call_of final : public nats_job_call {
   }
 
   [[nodiscard]] bool only_reads() const noexcept override { return !nats_logged_command<C>; }
+  [[nodiscard]] bool answer_is_large() const noexcept override {
+    return only_reads() || std::same_as<C, command::dequeue_jobs> ||
+           std::same_as<C, command::obtain_lease>;
+  }
   [[nodiscard]] bool may_change(job_shard& shard, nats_now now) override {
     if constexpr (!nats_logged_command<C>) {
       return false;
