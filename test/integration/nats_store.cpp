@@ -241,6 +241,39 @@ BOOST_AUTO_TEST_CASE(F53_what_is_not_weirs_is_left_alone) {
   BOOST_TEST(is_error(taken(command::inspect_lock{"key"}), errc::store_foreign));
 }
 
+BOOST_AUTO_TEST_CASE(F53_a_stream_that_forgets_records_or_does_not_hear_of_them_is_refused) {
+  server s;
+  stranger other{s};
+  auto o = brisk();
+  o.health_check_interval = 100ms;
+  auto const changed = [&](std::string const& prefix, std::string const& from,
+                           std::string const& to) {
+    o.prefix = prefix;
+    auto config = nats_stream_config(o);
+    return config.replace(config.find(from), from.size(), to);
+  };
+  auto const hour = [&](std::string const& prefix) {
+    return changed(prefix, R"("max_age":0)", R"("max_age":3600000000000)");
+  };
+  (void)other.ask("$JS.API.STREAM.CREATE.old-keys", hour("old"));
+  bed old{s, o};
+  BOOST_TEST(is_error(old(command::inspect_lock{"key"}), errc::store_foreign));
+  (void)other.ask("$JS.API.STREAM.CREATE.deaf-keys", changed("deaf", ".k.>", ".k.*"));
+  bed deaf{s, o};
+  BOOST_TEST(is_error(deaf(command::inspect_lock{"key"}), errc::store_foreign));
+
+  // One that was as it should be, and is again later.
+  o.prefix = "edited";
+  bed edited{s, o};
+  BOOST_TEST(edited(command::inspect_lock{"key"}).has_value());
+  (void)other.ask("$JS.API.STREAM.UPDATE.edited-keys", hour("edited"));
+  BOOST_TEST(happens(edited.io, [&] {
+    return is_error(edited(command::inspect_lock{"key"}), errc::store_foreign);
+  }));
+  (void)other.ask("$JS.API.STREAM.UPDATE.edited-keys", nats_stream_config(o));
+  BOOST_TEST(happens(edited.io, [&] { return edited(command::inspect_lock{"key"}).has_value(); }));
+}
+
 BOOST_AUTO_TEST_CASE(a_stream_may_be_made_by_somebody_else) {
   server s;
   auto o = brisk();

@@ -450,6 +450,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
         return hang_up();  // it was deleted: begin anew
       }
       if (info.error != 0 || !info.time) return;
+      if (!info.fits && up_ && !refused_) return hang_up();  // it was changed: look at it anew
       learn(info, sent);
       if (up_ && !refused_ && counted_) counted_(info);
       // It was missing, or something else, when it was last looked at.

@@ -11,6 +11,7 @@
 #include <nats/nats.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
@@ -269,7 +270,13 @@ struct nats_stream_info {
     }
   }
   auto const& config = json["config"];
-  out.fits = nats_json::number(config, "max_msgs_per_subject") == 1 &&
+  auto const name = nats_json::text(config, "name");
+  auto const subjects = config.is_object() ? config.find("subjects") : config.end();
+  bool const has_keys = subjects != config.end() && subjects->is_array() &&
+                        std::find(subjects->begin(), subjects->end(),
+                                  name.substr(0, name.rfind('-')) + ".k.>") != subjects->end();
+  out.fits = has_keys && nats_json::number(config, "max_msgs_per_subject") == 1 &&
+             nats_json::number(config, "max_age") == 0 &&
              nats_json::text(config, "retention") == "limits" &&
              nats_json::text(config, "discard") == "new" &&
              nats_json::flag(config, "allow_direct") && nats_json::flag(config, "allow_msg_ttl") &&
