@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <iostream>
 #include <regex>
@@ -39,8 +40,9 @@ Exit codes: 0 done; 1 nothing there, or refused (no such job; some of many could
             3 the store cannot be used, or standard output not written; 130 ended by Ctrl-C or
             SIGTERM (serve: 0))";
 
-/// A decimal number of seconds.
+/// A decimal number of seconds. A range lets what is no number pass.
 [[nodiscard]] weir::duration seconds(double number) {
+  if (std::isnan(number)) throw CLI::ValidationError{"seconds are a number"};
   return std::chrono::duration_cast<weir::duration>(std::chrono::duration<double>{number});
 }
 

@@ -164,7 +164,7 @@ class limiter {
   /// outlive those operations. Concerns this limiter and its copies; to be called before they are
   /// used.
   void renew_on(executor_type executor) {
-    agent_->keeper_executor = detail::context_executor::make(std::move(executor));
+    agent_->keeper_executor = detail::context_bound_executor::make(std::move(executor));
   }
 
   /// Takes a permit if one is free now, in the calling thread. It never waits, and never overtakes

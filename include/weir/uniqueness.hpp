@@ -205,7 +205,7 @@ class uniqueness {
   /// outlive those operations. Concerns this object and its copies; to be called before they are
   /// used.
   void renew_on(executor_type executor) {
-    agent_->keeper_executor = detail::context_executor::make(std::move(executor));
+    agent_->keeper_executor = detail::context_bound_executor::make(std::move(executor));
   }
 
   /// Takes a lock if nobody has it, in the calling thread.

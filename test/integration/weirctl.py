@@ -594,6 +594,7 @@ class Refusals(ConsoleTest):
         self.check_fails(self.states.run("frob"), 2)
         self.check_fails(self.states.run("jobs"), 2, "QUEUE")
         self.check_fails(self.states.run("queues", "--limit", "0"), 2, "--limit")
+        self.check_fails(self.states.run("queues", "--patience", "nan"), 2, "seconds are a number")
         self.check_fails(self.states.run("job", "mail", "nonsense"), 2, "UUID")
         self.check_fails(self.states.run("job", "mail", "0" * 31 + "1"), 1, "no record")
         self.check_fails(self.states.run("jobs", "q" * 1025), 2, "queue name")

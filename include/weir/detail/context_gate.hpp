@@ -126,14 +126,15 @@ using context_watch = basic_context_watch<void>;
   return boost::asio::use_service<context_watch>(context);
 }
 /// An executor for what may outlive its context, which a strand may not: it goes with the context.
-class context_executor final : public goes_with_context {
+class context_bound_executor final : public goes_with_context {
  public:
-  explicit context_executor(boost::asio::any_io_executor ex) noexcept : executor_{std::move(ex)} {}
-  ~context_executor() = default;
+  explicit context_bound_executor(boost::asio::any_io_executor ex) noexcept
+      : executor_{std::move(ex)} {}
+  ~context_bound_executor() = default;
 
-  [[nodiscard]] static std::shared_ptr<context_executor const> make(
+  [[nodiscard]] static std::shared_ptr<context_bound_executor const> make(
       boost::asio::any_io_executor ex) {
-    auto out = std::make_shared<context_executor>(std::move(ex));
+    auto out = std::make_shared<context_bound_executor>(std::move(ex));
     if (out->executor_) watch_of(out->executor_).tell(out);
     return out;
   }

@@ -176,7 +176,7 @@ class lease_agent : public lease_home,
   id_source const ids;
   boost::asio::any_io_executor executor;
   std::shared_ptr<context_gate> const gate;  ///< of its context
-  std::shared_ptr<context_executor const> keeper_executor;
+  std::shared_ptr<context_bound_executor const> keeper_executor;
   error_code const problem;  ///< with the options: every operation that would use them fails with
                              ///< it
   std::function<void(std::string_view, std::string_view)> observer{};

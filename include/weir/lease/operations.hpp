@@ -107,7 +107,7 @@ lease_agent<Noun>::lease_agent(store_type s, options_type const& o, any_clock c,
       ids{std::move(i)},
       executor{store.get_executor()},
       gate{gate_of(executor)},
-      keeper_executor{context_executor::make(executor)},
+      keeper_executor{context_bound_executor::make(executor)},
       problem{Noun::problem(o)},
       returns_{store.executes_now() ? nullptr : std::make_unique<lease_returns>(executor)} {
   store.bind(gate);

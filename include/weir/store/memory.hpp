@@ -41,9 +41,9 @@ using memory_state = basic_memory_state<void>;
 /// Makes a state, and says where its buckets are: callers know those, so that a take is compiled
 /// where it is asked for.
 template <class State>
-[[nodiscard]] std::shared_ptr<State> make_memory_state(std::shared_ptr<context_executor const>,
-                                                       memory_options const& options,
-                                                       memory_buckets*& buckets);
+[[nodiscard]] std::shared_ptr<State> make_memory_state(
+    std::shared_ptr<context_bound_executor const>, memory_options const& options,
+    memory_buckets*& buckets);
 
 }  // namespace detail
 
@@ -69,7 +69,7 @@ class basic_memory_store {
   /// @param clock    whose time it keeps
   explicit basic_memory_store(executor_type executor, memory_options options = {},
                               Clock clock = Clock{})
-      : executor_{detail::context_executor::make(std::move(executor))},
+      : executor_{detail::context_bound_executor::make(std::move(executor))},
         clock_{std::move(clock)},
         born_{clock_.system_now()},
         started_{clock_.steady_now()},
@@ -180,7 +180,7 @@ class basic_memory_store {
     return o;
   }
 
-  std::shared_ptr<detail::context_executor const> executor_;
+  std::shared_ptr<detail::context_bound_executor const> executor_;
   Clock clock_;
   time_point born_;
   steady_time started_;

@@ -28,7 +28,7 @@ namespace weir::detail {
 template <class>
 class basic_memory_state : memory_buckets, memory_permits, memory_locks, memory_jobs {
  public:
-  basic_memory_state(std::shared_ptr<context_executor const> executor,
+  basic_memory_state(std::shared_ptr<context_bound_executor const> executor,
                      memory_options const& options)
       : memory_buckets{options},
         memory_permits{options},
@@ -66,13 +66,13 @@ class basic_memory_state : memory_buckets, memory_permits, memory_locks, memory_
   using memory_permits::apply;
   using memory_permits::await;
 
-  std::shared_ptr<context_executor const> executor_;
+  std::shared_ptr<context_bound_executor const> executor_;
 };
 
 using memory_state = basic_memory_state<void>;
 
 template <class State>
-std::shared_ptr<State> make_memory_state(std::shared_ptr<context_executor const> executor,
+std::shared_ptr<State> make_memory_state(std::shared_ptr<context_bound_executor const> executor,
                                          memory_options const& options, memory_buckets*& buckets) {
   auto out = std::make_shared<State>(std::move(executor), options);
   buckets = &out->buckets();

@@ -21,8 +21,8 @@
 
 namespace weir::detail {
 
-template std::shared_ptr<memory_state> make_memory_state(std::shared_ptr<context_executor const>,
-                                                         memory_options const&, memory_buckets*&);
+template std::shared_ptr<memory_state> make_memory_state(
+    std::shared_ptr<context_bound_executor const>, memory_options const&, memory_buckets*&);
 
 template struct engine_way<memory_state, command::await_permit>;
 template struct engine_way<memory_state, command::await_jobs>;
