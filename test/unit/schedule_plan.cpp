@@ -9,6 +9,7 @@
 #include "weir/scheduler/record.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <set>
@@ -245,6 +246,10 @@ BOOST_AUTO_TEST_CASE(a_stored_schedule_is_read_as_it_was_written) {
     s.progress.booked = on(2);
     auto const text = weir::detail::encode_schedule(s);
     BOOST_TEST((weir::detail::decode_schedule(text) == s), text);
+    auto earlier = nlohmann::json::parse(text);  // as a version before wrote it
+    earlier.at("progress").erase("booked");
+    s.progress.booked = {};
+    BOOST_TEST((weir::detail::decode_schedule(earlier.dump()) == s), earlier.dump());
     BOOST_TEST(weir::detail::payload_of_tick(s, on(3, 2h)).value() ==
                R"({"tick":"2026-11-03T02:00:00Z"})");
   }

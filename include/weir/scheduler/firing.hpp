@@ -162,7 +162,8 @@ class schedule_run final : public prepared_job {
     if (is_older) leave_to_newer_zone_data(table, now, release);
     auto due = s.paused ? due_ticks{{}, 0, s.progress.last, s.progress.next}
                         : ticks_due(s.definition, table, s.progress.last, now);
-    if (is_older && s.progress.next && due.last < *s.progress.next) {
+    bool const fires_any = due.last != s.progress.last;
+    if (is_older && fires_any && s.progress.next && due.last < *s.progress.next) {
       due.last = *s.progress.next;  // those who booked it are not to fire it, too
       due.next = table.next(due.last);
     }
@@ -226,11 +227,14 @@ class schedule_run final : public prepared_job {
     auto const& p = schedule_.progress;
     constexpr duration minute = std::chrono::minutes{1};
     constexpr std::uint32_t most_doubts = 5;
-    // A delay ends after `limits::span` at the latest.
-    if (schedule_.paused || !p.next || context.age() >= limits::span) return;
+    // A delay ends after `limits::span` at the latest. An older record does not say when it was
+    // booked.
+    if (schedule_.paused || !p.next || p.booked == time_point{} || context.age() >= limits::span) {
+      return;
+    }
     auto const left = saturating_sub(table.fired_at(*p.next), now);
     auto const passed = saturating_sub(now, p.booked);
-    bool const is_ahead = passed - context.age() > 5 * minute && context.snoozes() < most_doubts;
+    bool const is_ahead = passed > context.age() + 5 * minute && context.snoozes() < most_doubts;
     if (left <= minute && !is_ahead) return;
     auto const in_seconds = [](duration d) {
       return std::to_string(std::chrono::ceil<std::chrono::seconds>(d).count()) + " s";

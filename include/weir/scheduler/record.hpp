@@ -259,7 +259,9 @@ inline constexpr std::string_view place_kind = "weir.schedule.place";
     s.progress.last_job = id("last_job");
     s.progress.last_queue = p.at("last_queue");
     s.progress.job_before = id("job_before");
-    s.progress.booked = time_of_json(p.at("booked")).value();
+    if (auto const b = p.find("booked"); b != p.end()) {  // one of before has none
+      s.progress.booked = time_of_json(*b).value_or(time_point{});
+    }
     s.progress.fired = p.at("fired");
     s.progress.skipped = p.at("skipped");
     s.progress.missed = p.at("missed");

@@ -106,8 +106,9 @@ class schedule_requests {
       if (there.value.definition == wanted.definition && there.value.job == wanted.job) {
         // By newer zone data its next tick may come earlier than it was booked for.
         auto const& p = there.value.progress;
-        bool const may_differ = zone_data_of(wanted.definition) > p.zone_data;
-        if (!may_differ || timetable{wanted.definition, *zone}.next(p.last) == p.next) {
+        auto const next = timetable{wanted.definition, *zone}.next(p.last);
+        bool const is_earlier = next && (!p.next || *next < *p.next);
+        if (!is_earlier || zone_data_of(wanted.definition) <= p.zone_data) {
           co_return put_outcome::unchanged;
         }
         auto const booked = co_await schedule_moves::replace(by, there, there.value, *zone);
