@@ -5,12 +5,14 @@
 #define WEIR_RULE_BYTES_HPP
 
 #include "weir/command/jobs.hpp"
+#include "weir/command/permits.hpp"
 #include "weir/job.hpp"
 #include "weir/limits.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <type_traits>
 
 /// @file
 /// The size of a job is that of its texts. Ten thousand jobs may be in one command or one answer,
@@ -50,6 +52,35 @@ template <class... Jobs>
     return true;
   };
   return (std::ranges::all_of(jobs, fits) && ...);
+}
+
+/// The bytes that the answer to a command may have, where those are many; otherwise 0.
+template <class C>
+[[nodiscard]] constexpr std::size_t largest_answer([[maybe_unused]] C const& c) noexcept {
+  constexpr auto texts = 2 * limits::key_size + limits::headers_size + limits::memo_size +
+                         limits::progress_size + limits::checkpoint_size + limits::reason_size +
+                         limits::payload_size;
+  [[maybe_unused]] constexpr auto rows = [](std::size_t limit, std::size_t each) {
+    return std::min(limits::answer_bytes, limit * each);
+  };
+  if constexpr (std::is_same_v<C, command::dequeue_jobs>) {
+    return rows(c.limit, texts);
+  } else if constexpr (std::is_same_v<C, command::obtain_lease>) {
+    return texts;
+  } else if constexpr (std::is_same_v<C, command::find_job>) {
+    return texts + limits::payload_size;  // its result
+  } else if constexpr (std::is_same_v<C, command::peek_jobs> ||
+                       std::is_same_v<C, command::list_dead_letters> ||
+                       std::is_same_v<C, command::list_jobs>) {
+    return rows(c.limit, texts + limits::payload_size);
+  } else if constexpr (std::is_same_v<C, command::scan_visible_queues> ||
+                       std::is_same_v<C, command::list_queues>) {
+    return rows(c.limit, limits::key_size);
+  } else if constexpr (std::is_same_v<C, command::inspect_permits>) {
+    return rows(c.limit, limits::holder_size + 64);  // its fence, its end, and what surrounds it
+  } else {
+    return 0;
+  }
 }
 
 /// The room in one answer.

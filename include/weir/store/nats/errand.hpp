@@ -36,8 +36,8 @@ class nats_errand : public std::enable_shared_from_this<nats_errand> {
   [[nodiscard]] virtual nats_matter matter() const noexcept = 0;
   /// Does it change nothing, so that it may be asked again though it may have been executed?
   [[nodiscard]] virtual bool only_reads() const noexcept = 0;
-  /// May its answer be as large as answers may be?
-  [[nodiscard]] virtual bool answer_is_large() const noexcept { return false; }
+  /// How many bytes its answer may have, where those are many; otherwise 0.
+  [[nodiscard]] virtual std::size_t answer_bytes() const noexcept { return 0; }
   /// Does somebody still want its answer?
   [[nodiscard]] virtual bool wanted() const noexcept = 0;
   /// It is about to be given away. False: nobody wants it any more. `stays`: it was not done.

@@ -8,6 +8,7 @@
 #include "weir/detail/owned_command.hpp"
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/rule/bytes.hpp"
 #include "weir/store/nats/errand.hpp"
 #include "weir/store/nats/job_fields.hpp"
 #include "weir/store/nats/job_log.hpp"
@@ -95,9 +96,8 @@ class nats_job_call_of final : public nats_job_call {
   }
 
   [[nodiscard]] bool only_reads() const noexcept override { return !nats_logged_command<C>; }
-  [[nodiscard]] bool answer_is_large() const noexcept override {
-    return only_reads() || std::same_as<C, command::dequeue_jobs> ||
-           std::same_as<C, command::obtain_lease>;
+  [[nodiscard]] std::size_t answer_bytes() const noexcept override {
+    return rule::largest_answer(command_.get());
   }
   [[nodiscard]] bool may_change(job_shard& shard, nats_now now) override {
     if constexpr (!nats_logged_command<C>) {

@@ -66,7 +66,7 @@ class nats_asking final : public nats_request, public std::enable_shared_from_th
   std::vector<std::shared_ptr<nats_errand>> errands{};  // null: it was answered
   bool later = false;                                   // the first version does not know it
   std::size_t open = 0;      // those that were not; a question without any has one
-  std::size_t large = 0;     // of them, those whose answers may be large
+  std::size_t coming = 0;    // bytes that their answers may have
   std::uint64_t order = 0;   // in the order in which they were asked
   steady_time since{};       // when it was asked
   bool waits = false;        // for hints, which may come late or never
@@ -174,7 +174,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   static constexpr int most_asked = 16;                   // of a command, each time in vain
   static constexpr std::size_t longest_owner = 64;        // bytes of its name
   static constexpr std::size_t most_heard = 256U << 20U;  // bytes of an answer in pieces
-  static constexpr std::size_t most_coming = 32U << 20U;  // bytes of answers, of all shards
+  static constexpr std::size_t most_coming = 48U << 20U;  // bytes of answers, of all shards
   static constexpr int most_claims = 4;                   // in a minute
   static constexpr duration least_patience = std::chrono::seconds{1};
   static constexpr std::string_view tag = "weir:o1 ";
@@ -474,7 +474,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     auto const open = std::exchange(open_, {});
     state_ = state::unknown;
     if (auto const taken = std::exchange(taken_, {})) taken(false);
-    busy_ = large_ = 0;
+    busy_ = coming_ = 0;
     pulse_.stop();
     watching_ = false;
     if (on) on->owns(part_, false);
@@ -534,8 +534,8 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
       nats_begin_question(q->data, on->options().shards);
       while (!outgoing_.empty() && q->errands.size() != most_commands &&
              is_wait(*outgoing_.front()) == q->waits) {
-        bool const large = outgoing_.front()->answer_is_large();
-        if (large && large_ + q->large >= at_a_time(*on)) {
+        auto const coming = outgoing_.front()->answer_bytes();
+        if (coming != 0 && has_no_room_for(coming, coming_ + q->coming, *on)) {
           if (!q->errands.empty()) give(*on, q);
           return;
         }
@@ -565,20 +565,18 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
           break;
         }
         ++e->asked;
-        if (large) ++q->large;
+        q->coming += coming;
         q->errands.push_back(std::move(e));
         if (q->later || q->data.size() >= batch_size) break;
       }
       if (!q->errands.empty()) give(*on, q);
     }
   }
-  /// How many of those whose answers may be large are asked at a time: a server ends the connection
-  /// of who is too slow for what comes (F60). They may all be as large as the largest lately, and
-  /// the first ones as large as any.
-  [[nodiscard]] std::size_t at_a_time(nats_link const& on) const noexcept {
-    auto const bytes = most_coming / on.options().shards;
-    return std::clamp<std::size_t>(bytes / std::max<std::size_t>(likely_size_, 1), 1,
-                                   most_open * most_commands);
+  /// A server ends the connection of who is too slow for what comes (F60). One answer may come in
+  /// any case.
+  [[nodiscard]] static bool has_no_room_for(std::size_t answer, std::size_t others,
+                                            nats_link const& on) noexcept {
+    return others != 0 && others + answer > most_coming / on.options().shards;
   }
   [[nodiscard]] static bool is_wait(nats_errand const& e) noexcept {
     return e.matter() == nats_matter::wait_for_permit || e.matter() == nats_matter::wait_for_jobs;
@@ -591,7 +589,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     if (open_.empty()) heard_ = q->since;  // nothing was to be heard before
     open_.emplace(given_, q);
     if (!q->waits) ++busy_;
-    large_ += q->large;
+    coming_ += q->coming;
     on.ask_owner(q);
     watch(on);
   }
@@ -611,7 +609,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     q->over = true;
     if (open_.erase(q->order) == 0) return;
     if (!q->waits) --busy_;
-    large_ -= q->large;
+    coming_ -= q->coming;
   }
 
   /// Something was heard of a question.
@@ -664,6 +662,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     // One that does not know a new command may know all others.
     if (current && !q->later) do_without_owner();
     execute_here(all);
+    if (auto const on = link_.lock(); on && !outgoing_.empty()) flush_soon(*on);
   }
   void answered(std::shared_ptr<nats_asking> const& q, std::string_view rest) {
     auto const text = std::exchange(q->heard, {}).append(rest);
@@ -678,11 +677,8 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
       auto const e = std::move(q->errands[a->place]);
       q->errands[a->place].reset();
       --q->open;
-      if (e->answer_is_large()) {
-        --q->large;
-        --large_;
-        likely_size_ = std::max(a->value.size(), likely_size_ - likely_size_ / 8);
-      }
+      q->coming -= e->answer_bytes();
+      coming_ -= e->answer_bytes();
       if (nats_is_owners_own(a->error, e->only_reads())) {
         own.push_back(e);
       } else if (a->error == errc::closed) {  // it was not executed: the owner gives up its place
@@ -913,10 +909,9 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   nats_waiting<nats_errand> waiting_;     // until it is known who the owner is
   std::deque<std::shared_ptr<nats_errand>> outgoing_;
   std::map<std::uint64_t, std::shared_ptr<nats_asking>> open_;
-  std::uint64_t given_ = 0;                         // questions
-  std::size_t busy_ = 0;                            // of those, the ones that do not wait for hints
-  std::size_t large_ = 0;                           // commands in them whose answers may be large
-  std::size_t likely_size_ = limits::answer_bytes;  // of the next one
+  std::uint64_t given_ = 0;  // questions
+  std::size_t busy_ = 0;     // of those, the ones that do not wait for hints
+  std::size_t coming_ = 0;   // bytes that their answers may have
   bool flushing_ = false;
   steady_time heard_{};  // of the owner
   bool watching_ = false;

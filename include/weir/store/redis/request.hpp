@@ -6,6 +6,7 @@
 
 #include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/rule/bytes.hpp"
 #include "weir/store/redis/buckets.hpp"
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/enqueues.hpp"
@@ -137,7 +138,7 @@ class redis_command final : public redis_request {
   using answer = typename C::result;
 
   redis_command(std::shared_ptr<parked<error_code, answer>> op, C const& c, redis_call call)
-      : redis_request{std::move(call), redis_answer_bytes(c)},
+      : redis_request{std::move(call), rule::largest_answer(c)},
         operation_{std::move(op)},
         command_{c} {}
 

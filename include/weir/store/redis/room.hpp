@@ -18,35 +18,6 @@
 
 namespace weir::detail {
 
-/// The bytes that the answer to a command may have, where those are many.
-template <class C>
-[[nodiscard]] constexpr std::size_t redis_answer_bytes([[maybe_unused]] C const& c) noexcept {
-  constexpr auto texts = 2 * limits::key_size + limits::headers_size + limits::memo_size +
-                         limits::progress_size + limits::checkpoint_size + limits::reason_size +
-                         limits::payload_size;
-  [[maybe_unused]] constexpr auto rows = [](std::size_t limit, std::size_t each) {
-    return std::min(limits::answer_bytes, limit * each);
-  };
-  if constexpr (std::is_same_v<C, command::dequeue_jobs>) {
-    return rows(c.limit, texts);
-  } else if constexpr (std::is_same_v<C, command::obtain_lease>) {
-    return texts;
-  } else if constexpr (std::is_same_v<C, command::find_job>) {
-    return texts + limits::payload_size;  // its result
-  } else if constexpr (std::is_same_v<C, command::peek_jobs> ||
-                       std::is_same_v<C, command::list_dead_letters> ||
-                       std::is_same_v<C, command::list_jobs>) {
-    return rows(c.limit, texts + limits::payload_size);
-  } else if constexpr (std::is_same_v<C, command::scan_visible_queues> ||
-                       std::is_same_v<C, command::list_queues>) {
-    return rows(c.limit, limits::key_size);
-  } else if constexpr (std::is_same_v<C, command::inspect_permits>) {
-    return rows(c.limit, limits::holder_size + 64);  // its fence, its end, and what RESP adds
-  } else {
-    return 0;
-  }
-}
-
 /// The room on a connection: how many bytes of commands, and of the largest answers that they may
 /// get, can be under way at once. A server keeps an answer in its memory until it is read, and the
 /// commands of a connection that it lets wait, and ends a connection that has too much of either
