@@ -50,6 +50,8 @@ struct picky_store : weir_test::counting_store<memory> {
     if constexpr (std::same_as<C, weir::command::relay_job>) c.to = too_long;
     return counting_store::async_execute(c, std::forward<Token>(token));
   }
+  template <class C>
+  auto execute(C const&) const = delete;
 };
 
 /// The clock of a host whose date is wrong.

@@ -106,7 +106,7 @@ lease_agent<Noun>::lease_agent(store_type s, options_type const& o, any_clock c,
       backoff{std::move(b)},
       ids{std::move(i)},
       executor{store.get_executor()},
-      gate{gate_of(executor)},
+      gate{executor ? gate_of(executor) : nullptr},
       keeper_executor{context_bound_executor::make(executor)},
       problem{Noun::problem(o)},
       returns_{store.executes_now() ? nullptr : std::make_unique<lease_returns>(executor)} {
@@ -118,7 +118,7 @@ lease_agent<Noun>::~lease_agent() = default;
 
 template <class Noun>
 void lease_agent<Noun>::watch_context() {
-  watch_of(executor).tell(this->weak_from_this());
+  if (executor) watch_of(executor).tell(this->weak_from_this());
 }
 
 template <class Noun>

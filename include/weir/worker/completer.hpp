@@ -41,8 +41,13 @@ class completer {
 
   /// Stores what was added.
   static void flush(std::shared_ptr<completer> const& self) {
-    for (auto& queue : std::exchange(self->idle_, {})) {
-      if (!self->store_now(queue)) self->core_->begin(store(self, std::move(queue)));
+    for (auto const& queue : std::exchange(self->idle_, {})) {
+      if (self->store_now(queue)) continue;
+      try {
+        self->core_->begin(store(self, queue));
+      } catch (...) {
+        self->give_up(queue, std::current_exception());
+      }
     }
   }
 
@@ -73,6 +78,8 @@ class completer {
         if (complete.error) {
           line.waiting.insert(line.waiting.begin(), std::make_move_iterator(batch->begin()),
                               std::make_move_iterator(batch->end()));
+          line.batch.reset();
+          if (complete.error == condition::transient) core_->tell_failure(complete.error, queue);
           return false;
         }
         settle(*batch, complete.answer);

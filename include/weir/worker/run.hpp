@@ -23,7 +23,9 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/system/errc.hpp>
 
 #include <algorithm>
@@ -319,6 +321,9 @@ class worker_run {
                                              .lease = core.options.lease}};
     if (core.store.executes_now()) {
       core.ask_now(dequeue);
+      // Claims that take no hand have no other bound.
+      bool const takes_none = dequeue.error || dequeue.answer->jobs.empty();
+      if (takes_none) co_await boost::asio::post(boost::asio::deferred);
     } else {
       co_await core.ask_once(dequeue);
     }
