@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -596,6 +597,37 @@ BOOST_FIXTURE_TEST_CASE(a_shard_that_does_not_answer_holds_up_no_other_one, late
     w.stop();
     pass(20s);
   }
+}
+
+// They take no hand, so nothing else ends a row of them.
+BOOST_AUTO_TEST_CASE(claims_that_only_bury_jobs_let_others_get_on) {
+  constexpr int queues = 10;
+  std::vector<weir::new_job> late(700);
+  for (int i = 0; i != queues; ++i) {
+    for (auto& job : late) {
+      job.id = ids.job();
+      job.kind = "note";
+      job.payload = one;
+      job.deadline = 1s;
+    }
+    ask(weir::command::enqueue_jobs{"q" + std::to_string(i), late});
+  }
+  pass(2s);
+  auto w = counting(store, {});
+  int before = 0;
+  int most_in_a_row = 0;
+  std::function<void()> turn = [&] {
+    int const now = events[kind::dead_lettered];
+    most_in_a_row = std::max(most_in_a_row, now - std::exchange(before, now));
+    if (now < queues * 7) asio::post(io, turn);
+  };
+  w.async_run([this](weir::error_code ec) { ended = ec; });
+  asio::post(io, turn);
+  settle();
+  BOOST_TEST(before == queues * 7);
+  BOOST_TEST(most_in_a_row <= 2);
+  w.stop();
+  settle();
 }
 
 // Whatever it is asked for when its worker has gone.

@@ -29,6 +29,7 @@ class strict_store {
     std::size_t most = 0;
     std::set<weir::job_id> damaged{};  ///< the records of these
     int refused = 0;                   ///< completions that were too large
+    int away = 0;                      ///< so many completions do not reach it
   };
 
   explicit strict_store(memory s) : next_{std::move(s)} {}
@@ -49,9 +50,13 @@ class strict_store {
     }
   }
 
- private:
+ protected:
   [[nodiscard]] weir::result<weir::command::complete_jobs::result> complete(
       weir::command::complete_jobs const& c) const {
+    if (habits_->away != 0) {
+      --habits_->away;
+      return weir::errc::store_unavailable;
+    }
     std::size_t bytes = 0;
     for (auto const& j : c.jobs) {
       bytes += weir::rule::bytes_of(j);
@@ -68,22 +73,40 @@ class strict_store {
   std::shared_ptr<habits> habits_ = std::make_shared<habits>();
 };
 
-struct results_fixture : worker_fixture {
-  using strict_worker = weir::worker<strict_store, weir::manual_clock, weir::constant_backoff>;
+/// The same, which executes in the calling thread.
+struct strict_at_once : strict_store {
+  using strict_store::strict_store;
 
-  /// Enqueues jobs whose results have these sizes, and runs a worker until all is done.
+  template <class C>
+    requires weir::executes_now<memory const, C>
+  [[nodiscard]] weir::result<typename C::result> execute(C const& c) const {
+    if constexpr (std::same_as<C, weir::command::complete_jobs>) {
+      return complete(c);
+    } else {
+      return next_.execute(c);
+    }
+  }
+};
+
+struct results_fixture : worker_fixture {
   std::vector<weir::job_id> run(std::vector<int> const& sizes, auto prepare) {
+    return run(strict, sizes, prepare);
+  }
+  /// Enqueues jobs whose results have these sizes, and runs a worker until all is done.
+  template <class Store>
+  std::vector<weir::job_id> run(Store const& on, std::vector<int> const& sizes, auto prepare) {
     std::vector<weir::job_id> ids_of;
     for (int const size : sizes) {
       ids_of.push_back(enqueue("note", R"({"text":"","number":)" + std::to_string(size) + "}"));
     }
-    strict_worker w{strict,
-                    {.concurrency = 100, .quantum = 100},
-                    clock,
-                    weir::constant_backoff{1s},
-                    weir::id_source::seeded(7)};
+    weir::worker<Store, weir::manual_clock, weir::constant_backoff> w{
+        on,
+        {.concurrency = 100, .quantum = 100},
+        clock,
+        weir::constant_backoff{1s},
+        weir::id_source::seeded(7)};
     w.on_event([this](weir::worker_event const& e) { ++events[e.kind]; });
-    w.handle<note>([&](note const& n) {
+    w.template handle<note>([&](note const& n) {
       ++runs;
       return std::string(static_cast<std::size_t>(n.number), 'r');
     });
@@ -104,6 +127,7 @@ struct results_fixture : worker_fixture {
   }
 
   strict_store strict{store};
+  strict_at_once at_once{store};
   int runs = 0;
 };
 
@@ -149,6 +173,19 @@ BOOST_AUTO_TEST_CASE(F59_the_workers_own_batches_keep_to_what_a_command_may_have
   for (auto const id : jobs) expect_completed(id, largest);
   BOOST_TEST(events[kind::result_dropped] == 0);
   BOOST_TEST(strict.has().refused == 0);
+}
+
+BOOST_AUTO_TEST_CASE(F59_what_a_store_refuses_at_once_is_stored_apart_too) {
+  at_once.has().most = 100;
+  auto const jobs = run(at_once, std::vector<int>(64, 40), [&](auto const& all) {
+    at_once.has().damaged = {all[20]};
+    at_once.has().away = 1;
+  });
+  for (std::size_t i = 0; i != jobs.size(); ++i) {
+    if (i != 20) expect_completed(jobs[i], 40);
+  }
+  BOOST_TEST(events[kind::completed] == 63);
+  BOOST_TEST(events[kind::store_failed] == 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
