@@ -174,7 +174,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   static constexpr int most_asked = 16;                   // of a command, each time in vain
   static constexpr std::size_t longest_owner = 64;        // bytes of its name
   static constexpr std::size_t most_heard = 256U << 20U;  // bytes of an answer in pieces
-  static constexpr std::size_t most_coming = 48U << 20U;  // bytes of answers, of all shards
+  static constexpr std::size_t most_coming = 60U << 20U;  // bytes of answers; a server keeps 64 MiB
   static constexpr int most_claims = 4;                   // in a minute
   static constexpr duration least_patience = std::chrono::seconds{1};
   static constexpr std::string_view tag = "weir:o1 ";
