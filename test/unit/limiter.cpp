@@ -6,6 +6,8 @@
 #include "lease_bed.hpp"
 #include "weir/backoff/constant.hpp"
 #include "weir/detail/spawn.hpp"
+#include "weir/store/memory.hpp"
+#include "weir/uniqueness.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -53,6 +55,14 @@ void on_both(limiters& b, Test test) {
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(limiter_once)
+
+BOOST_AUTO_TEST_CASE(a_store_without_an_executor_serves_calls_that_do_not_wait) {
+  memory_store const store{memory_store::executor_type{}};
+  limiter const l{store, {.limit = 1}};
+  auto const p = l.try_acquire("k");
+  BOOST_TEST((p.has_value() && p->has_value()));
+  BOOST_TEST((uniqueness{store}.try_lock("k").has_value()));
+}
 
 BOOST_AUTO_TEST_CASE(R1_grants_up_to_the_limit) {
   limiters b;
