@@ -29,7 +29,7 @@ int main(int argc, char** argv) try {
                          argv[1],
                          {.owns_unused = true, .shards = static_cast<std::uint32_t>(shards)}};
   store.async_run(weir::log::failures{"nats"});
-  // What is wrong, such as another number of shards than there is, the log hears by a question.
+  // Another number of shards than there is, say, is told in the answer to a question only.
   weir::job_queue{store}.async_stats("any", weir::log::failures{"nats_owner"});
   boost::asio::signal_set signals{io, SIGINT, SIGTERM};
   signals.async_wait([&](weir::error_code const& cancelled, int) {

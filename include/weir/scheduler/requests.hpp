@@ -40,7 +40,7 @@ enum class put_outcome : std::uint8_t {
   created,     ///< there was none of its name
   changed,     ///< it takes the place of the one that there was
   unchanged,   ///< the one that there was is the same: nothing was changed, but its next tick if
-               ///< that comes at another time by a newer release of the time zone database
+               ///< that comes earlier by a newer release of the time zone database
   kept_newer,  ///< the one that there was has a higher version: nothing was changed
 };
 

@@ -92,7 +92,7 @@ class handler_run {
         job->outcome = call(*self->core_, *job);
         bring(self, {std::move(job)});
       };
-      // What `post` finds out of an executor each time is known of this one.
+      // `post` would ask this executor each time whether it may run something at once.
       if (pooled) {
         core.handler_posts.execute(std::move(step));
       } else {

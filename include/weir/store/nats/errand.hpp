@@ -7,6 +7,7 @@
 #include "weir/error.hpp"
 #include "weir/time.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>

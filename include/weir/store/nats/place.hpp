@@ -11,7 +11,6 @@
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
-#include "weir/limits.hpp"
 #include "weir/store/nats/errand.hpp"
 #include "weir/store/nats/followers.hpp"
 #include "weir/store/nats/home.hpp"

@@ -4,8 +4,6 @@
 #ifndef WEIR_STORE_REDIS_ROOM_HPP
 #define WEIR_STORE_REDIS_ROOM_HPP
 
-#include "weir/command/jobs.hpp"
-#include "weir/command/permits.hpp"
 #include "weir/limits.hpp"
 
 #include <algorithm>
@@ -13,7 +11,6 @@
 #include <deque>
 #include <iterator>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 namespace weir::detail {
