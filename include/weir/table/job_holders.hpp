@@ -55,6 +55,7 @@ template <class>
 class basic_job_holders {
  public:
   [[nodiscard]] job_holder* find(std::string_view name) noexcept {
+    if (holders_.empty()) return nullptr;  // most queues: without the name's hash
     auto const it = holders_.find(name);
     return it == holders_.end() ? nullptr : it->second.get();
   }

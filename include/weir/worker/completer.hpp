@@ -34,15 +34,18 @@ class completer {
 
   /// To be stored at the next `flush`.
   void add(std::shared_ptr<active_job> job, std::string stored) {
-    auto& line = lines_[job->queue];
-    if (!std::exchange(line.busy, true)) idle_.push_back(job->queue);
+    if (core_->store.executes_now() && !lines_.contains(job->queue)) {
+      at_once_.push_back({std::move(job), std::move(stored)});
+      return;
+    }
+    auto& line = line_of(job->queue);
     line.waiting.push_back({std::move(job), std::move(stored)});
   }
 
   /// Stores what was added.
   static void flush(std::shared_ptr<completer> const& self) {
+    self->store_now();
     for (auto const& queue : std::exchange(self->idle_, {})) {
-      if (self->store_now(queue)) continue;
       try {
         self->core_->begin(store(self, queue));
       } catch (...) {
@@ -64,31 +67,42 @@ class completer {
     std::shared_ptr<std::vector<done>> batch{};  ///< on its way
     bool busy = false;
   };
-
-  /// Without a coroutine, where the store executes at once. False: it is not stored.
-  bool store_now(std::string const& queue) {
-    if (!core_->store.executes_now()) return false;
+  queue_line& line_of(std::string const& queue) {
     auto& line = lines_[queue];
+    if (!line.busy) idle_.push_back(queue);
+    line.busy = true;
+    return line;
+  }
+
+  /// Without a line and a coroutine, where the store executes at once: one command for those of a
+  /// queue that ended one after the other. Those that are not stored get into their queue's line.
+  void store_now() {
+    auto all = std::exchange(at_once_, {});
+    std::span<done> rest{all};
     try {
-      while (!line.waiting.empty()) {
-        auto const batch = next_batch(line);
-        auto const asked = request_of(*batch);
+      while (!rest.empty()) {
+        auto const& queue = rest.front().job->queue;
+        auto const others =
+            std::ranges::find_if(rest, [&](auto const& d) { return d.job->queue != queue; });
+        auto const batch =
+            rest.first(fitting(rest.first(static_cast<std::size_t>(others - rest.begin()))));
+        auto const asked = request_of(batch);
         request complete{{.queue = queue, .jobs = asked.views}};
         core_->ask_now(complete);
         if (complete.error) {
-          line.waiting.insert(line.waiting.begin(), std::make_move_iterator(batch->begin()),
-                              std::make_move_iterator(batch->end()));
-          line.batch.reset();
           if (complete.error == condition::transient) core_->tell_failure(complete.error, queue);
-          return false;
+          auto& waiting = line_of(queue).waiting;
+          waiting.insert(waiting.end(), batch.begin(), batch.end());
+        } else {
+          settle(batch, complete.answer);
         }
-        settle(*batch, complete.answer);
+        rest = rest.subspan(batch.size());
       }
-      lines_.erase(queue);
     } catch (...) {
-      give_up(queue, std::current_exception());
+      give_up(rest, std::current_exception());
     }
-    return true;
+    all.clear();
+    if (at_once_.empty()) at_once_.swap(all);
   }
 
   // Inlined by g++ 12 at -O3 in two translation units, it cannot be linked.
@@ -114,15 +128,18 @@ class completer {
     }
   }
 
-  /// As many of those that wait as one command may have; the rest goes with the next one.
-  [[nodiscard]] static std::shared_ptr<std::vector<done>> next_batch(queue_line& line) {
-    auto& waiting = line.waiting;
+  /// How many of them one command may have; the rest goes with the next one.
+  [[nodiscard]] static std::size_t fitting(std::span<done const> waiting) {
     std::size_t n = 0;
     for (std::size_t bytes = 0; n != waiting.size() && n != limits::batch; ++n) {
       bytes += waiting[n].stored.size();
-      if (bytes > limits::batch_bytes) break;
+      if (n != 0 && bytes > limits::batch_bytes) break;
     }
-    auto const end = waiting.begin() + static_cast<std::ptrdiff_t>(n);
+    return n;
+  }
+  [[nodiscard]] static std::shared_ptr<std::vector<done>> next_batch(queue_line& line) {
+    auto& waiting = line.waiting;
+    auto const end = waiting.begin() + static_cast<std::ptrdiff_t>(fitting(waiting));
     line.batch = std::make_shared<std::vector<done>>(std::make_move_iterator(waiting.begin()),
                                                      std::make_move_iterator(end));
     waiting.erase(waiting.begin(), end);
@@ -136,7 +153,7 @@ class completer {
     if (line.batch) give_up(*line.batch, why);
     give_up(line.waiting, why);
   }
-  void give_up(std::vector<done> const& all, std::exception_ptr const& why) {
+  void give_up(std::span<done const> all, std::exception_ptr const& why) {
     for (auto const& d : all) {
       if (d.job->settled) continue;
       core_->tell(worker_event_kind::lease_lost, *d.job, error_of(why).message());
@@ -220,6 +237,7 @@ class completer {
 
   std::shared_ptr<worker_core> core_;
   std::map<std::string, queue_line, std::less<>> lines_;
+  std::vector<done> at_once_;      ///< kept for its memory
   std::vector<std::string> idle_;  ///< queues in which something waits, and nothing is on its way
 };
 

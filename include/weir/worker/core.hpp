@@ -100,12 +100,12 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
   /// Asks once. Nothing is answered inline.
   boost::asio::awaitable<void> ask_once(any_question& what) {
     namespace asio = boost::asio;
+    what.asked_at = clock.steady_now();
     if (store.executes_now()) {
       ask_now(what);
       co_await boost::asio::post(asio::deferred);
       co_return;
     }
-    what.asked_at = clock.steady_now();
     auto initiate = [&](auto handler) { what.start(store, strand, std::move(handler)); };
     co_await asio::async_initiate<asio::deferred_t const, void(error_code)>(initiate,
                                                                             asio::deferred);
@@ -113,9 +113,8 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
   }
 
   /// Asks once a store that executes at once, and has the answer. Who asks in a loop lets others
-  /// get on now and then.
+  /// get on now and then; when it is asked they note themselves.
   void ask_now(any_question& what) {
-    what.asked_at = clock.steady_now();
     try {
       what.execute(store);
     } catch (std::bad_alloc const&) {
@@ -183,6 +182,7 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
   /// When a queue that is due may be claimed from: not later than now, unless it fails, gives only
   /// what is refused, or others go first. `steady_time::max()`: when its job in hand is settled.
   [[nodiscard]] steady_time claimable_at(std::string const& queue) {
+    if (failing_.empty() && refusing_.empty() && gives_way.empty()) return steady_time::min();
     auto const* const failing = failure_of(queue);
     if (failing == nullptr) {
       auto const first = gives_way.claimable_at(queue, clock.steady_now());

@@ -320,6 +320,7 @@ class worker_run {
                                              .limit = plan.asked.limit,
                                              .lease = core.options.lease}};
     if (core.store.executes_now()) {
+      dequeue.asked_at = core.clock.steady_now();
       core.ask_now(dequeue);
       // Claims that take no hand have no other bound.
       bool const takes_none = dequeue.error || dequeue.answer->jobs.empty();
