@@ -50,7 +50,7 @@ class answering_store {
     }
   }
 
- private:
+ protected:
   template <class C>
   static constexpr std::string_view name_of() {
     using namespace weir::command;
@@ -94,6 +94,17 @@ class answering_store {
   std::shared_ptr<script> script_ = std::make_shared<script>();
 };
 
+/// One that executes at once, as the memory store does.
+struct answering_at_once : answering_store {
+  using answering_store::answering_store;
+
+  template <class C>
+    requires weir::executes_now<memory, C>
+  weir::result<typename C::result> execute(C const& c) const {
+    return answer(c);
+  }
+};
+
 /// Of these one at a time runs.
 struct one_by_one {
   std::string text;
@@ -115,8 +126,9 @@ namespace {
 
 constexpr std::string_view one = R"({"text":"","number":0})";
 
-struct failing_queue : worker_fixture {
-  failing_queue() {
+template <class Store>
+struct failing_queue_of : worker_fixture {
+  failing_queue_of() {
     worker.on_event([this](weir::worker_event const& e) {
       ++events[e.kind];
       if (e.kind == kind::damaged) damaged += e.count;
@@ -126,14 +138,14 @@ struct failing_queue : worker_fixture {
   }
 
   void start() {
-    worker.handle<note>([this](note const&, weir::job_context& c) {
+    worker.template handle<note>([this](note const&, weir::job_context& c) {
       ++runs[std::string{c.queue()}];
       if (throws && c.queue() == "bad") throw std::runtime_error{"failed"};
     });
     worker.async_run(asio::bind_cancellation_slot(stop.slot(), [](weir::error_code) {}));
     settle();
   }
-  ~failing_queue() {
+  ~failing_queue_of() {
     observed.plan().fails = {};
     cancel();
   }
@@ -158,8 +170,8 @@ struct failing_queue : worker_fixture {
     return sum;
   }
 
-  answering_store observed{store, io};
-  weir::worker<answering_store, weir::manual_clock, weir::constant_backoff> worker{
+  Store observed{store, io};
+  weir::worker<Store, weir::manual_clock, weir::constant_backoff> worker{
       observed, {}, clock, weir::constant_backoff{10s}, weir::id_source::seeded(1)};
   std::map<std::string, int> runs;
   std::vector<std::string> told;
@@ -167,6 +179,7 @@ struct failing_queue : worker_fixture {
   weir::duration outage{};
   bool throws = false;
 };
+using failing_queue = failing_queue_of<answering_store>;
 
 using weir::errc;
 
@@ -199,6 +212,30 @@ BOOST_AUTO_TEST_CASE(F61_F33_a_job_that_gets_no_permit_spends_no_attempt_and_no_
       f.observed.plan().fails = {};
       f.pass(2min);
       BOOST_TEST(limited_ran == 12);
+    }
+  }
+}
+
+// Their outcomes are stored when the store answers again.
+BOOST_AUTO_TEST_CASE(what_a_store_that_executes_at_once_does_not_complete_is_completed_later) {
+  for (auto const e : {errc::store_unavailable, errc::outcome_unknown, errc::payload_too_large}) {
+    BOOST_TEST_CONTEXT(make_error_code(e).message()) {
+      failing_queue_of<answering_at_once> f;
+      for (int i = 0; i != 40; ++i) f.enqueue("note", one, i % 2 == 0 ? "good" : "bad");
+      int failures = 0;
+      f.observed.plan().fails = [&](std::string_view what, std::string_view queue) {
+        bool const it = what == "complete" && queue == "bad" && failures != 3;
+        return it ? (++failures, make_error_code(e)) : weir::error_code{};
+      };
+      f.start();
+      f.pass(5s);
+      BOOST_TEST(failures == 3);
+      BOOST_TEST(f.runs["good"] == 20);
+      BOOST_TEST(f.runs["bad"] == 20);
+      BOOST_TEST(f.stats("good").completed == 20);
+      BOOST_TEST(f.stats("bad").completed == 20);
+      BOOST_TEST(f.events[kind::completed] == 40);
+      BOOST_TEST(f.events[kind::lease_lost] == 0);
     }
   }
 }
