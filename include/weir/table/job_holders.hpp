@@ -4,16 +4,13 @@
 #ifndef WEIR_TABLE_JOB_HOLDERS_HPP
 #define WEIR_TABLE_JOB_HOLDERS_HPP
 
-#include "weir/detail/string_hash.hpp"
 #include "weir/job.hpp"
 #include "weir/rule/jobs.hpp"
-#include "weir/table/tighten.hpp"
-
-#include <boost/unordered/unordered_flat_map.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,9 +26,7 @@ struct job_holder {
     std::uint64_t fence;
   };
 
-  explicit job_holder(std::string_view n) : name{n} {}
-
-  std::string const name;
+  std::string_view name;
   std::uint64_t leases = 0;    ///< claimed jobs that name it, whether their leases live or not
   std::uint64_t sequence = 0;  ///< of the dequeue whose leases `latest` lists; 0: none is
                                ///< remembered
@@ -55,17 +50,16 @@ template <class>
 class basic_job_holders {
  public:
   [[nodiscard]] job_holder* find(std::string_view name) noexcept {
-    if (holders_.empty()) return nullptr;  // most queues: without the name's hash
     auto const it = holders_.find(name);
-    return it == holders_.end() ? nullptr : it->second.get();
+    return it == holders_.end() ? nullptr : &it->second;
   }
 
   /// The holder of this name, who may be new; it must be given a lease.
   job_holder& obtain(std::string_view name) {
     if (auto* const known = find(name)) return *known;
-    auto made = std::make_unique<job_holder>(name);
-    std::string_view const key = made->name;
-    return *holders_.emplace(key, std::move(made)).first->second;
+    auto& [key, made] = *holders_.try_emplace(std::string{name}).first;
+    made.name = key;
+    return made;
   }
 
   void add_lease(job_holder& h) noexcept {
@@ -86,15 +80,12 @@ class basic_job_holders {
     }
     h.forget();
     if (h.latest.capacity() > few) h.latest.shrink_to_fit();
-    if (idle_ != nullptr) {
-      holders_.erase(holders_.find(idle_->name));
-      tighten(holders_);
-    }
+    if (idle_ != nullptr) holders_.erase(holders_.find(idle_->name));
     idle_ = &h;
   }
 
   void shrink() noexcept {
-    holders_ = decltype(holders_)();
+    holders_.clear();
     idle_ = nullptr;
   }
 
@@ -103,7 +94,8 @@ class basic_job_holders {
 
   static constexpr std::size_t few = 32;
 
-  boost::unordered_flat_map<std::string_view, std::unique_ptr<job_holder>, string_hash> holders_;
+  /// Ordered, since a queue has few: in a hash table the first of them would cost most.
+  std::map<std::string, job_holder, std::less<>> holders_;
   job_holder* idle_ = nullptr;  ///< the one without leases; null: there is none
 };
 

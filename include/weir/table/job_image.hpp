@@ -242,15 +242,14 @@ class job_image {
   static std::vector<job_holder const*> holders_of(memory_queue const& q) {
     std::vector<job_holder const*> out;
     for (auto const& [name, h] : q.holders.holders_) {
-      if (h->leases != 0) out.push_back(h.get());
+      if (h.leases != 0) out.push_back(&h);
     }
-    std::ranges::sort(out, {}, [](job_holder const* h) { return std::string_view{h->name}; });
     return out;
   }
 
   template <class Writer>
   static void save(job_holder const& h, Writer& to) {
-    to(std::string_view{h.name});
+    to(h.name);
     to(h.sequence);
     to(h.latest.size());
     for (auto const& g : h.latest) {
@@ -313,7 +312,7 @@ class job_image {
       if (r.holder != nullptr) {
         place = 1 + static_cast<std::size_t>(
                         std::ranges::lower_bound(
-                            *holders, std::string_view{r.holder->name}, {},
+                            *holders, r.holder->name, {},
                             [](job_holder const* h) { return std::string_view{h->name}; }) -
                         holders->begin());
       }
