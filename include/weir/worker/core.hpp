@@ -29,6 +29,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/require.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/config.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -114,7 +115,8 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
 
   /// Asks once a store that executes at once, and has the answer. Who asks in a loop lets others
   /// get on now and then; when it is asked they note themselves.
-  void ask_now(any_question& what) {
+  // Inlined by g++ 12, it is warned of for questions that it is never asked.
+  BOOST_NOINLINE void ask_now(any_question& what) {
     try {
       what.execute(store);
     } catch (std::bad_alloc const&) {
