@@ -283,6 +283,33 @@ BOOST_AUTO_TEST_CASE(it_says_what_is_wrong_with_the_transaction) {
   BOOST_TEST(said(errc::store_unavailable).ends_with("the connection is lost"));
 }
 
+BOOST_AUTO_TEST_CASE(F86_it_says_which_option_does_not_fit_the_schema) {
+  application a;
+  std::vector<new_job> const jobs{job_of(1)};
+  a.own.must("CREATE SCHEMA theirs; CREATE TABLE theirs.state (version text, shards text); BEGIN");
+  postgres_options o;
+  o.shards = 2;
+  postgres_transaction sharded{a.own.get(), o};
+  auto const said = sharded.execute(enqueue("q", jobs)).error();
+  BOOST_TEST((said == errc::invalid_option));
+  BOOST_TEST(said.message().ends_with("postgres_options::shards is 2, and the database has 1"));
+  a.own.must("SAVEPOINT mine; UPDATE weir.state SET version = version + 1");
+  BOOST_TEST((sharded.execute(enqueue("q", jobs)).error() == errc::schema_too_new));
+  a.own.must("ROLLBACK TO mine; COMMIT; BEGIN");
+
+  o.schema = "theirs";
+  for (std::string const values : {"('new', 'many')", "(NULL, NULL)"}) {
+    a.own.must("SAVEPOINT mine; INSERT INTO theirs.state VALUES " + values);
+    postgres_transaction foreign{a.own.get(), o};
+    BOOST_TEST((foreign.execute(enqueue("q", jobs)).error() == errc::store_foreign), values);
+    a.own.must("ROLLBACK TO mine");
+  }
+  postgres_transaction tx{a.own.get()};
+  BOOST_TEST(tx.execute(enqueue("q", jobs)).has_value());
+  a.own.must("COMMIT");
+  BOOST_TEST(a.jobs() == 1);
+}
+
 BOOST_AUTO_TEST_CASE(a_serializable_transaction_commits_what_nobody_contends_with) {
   application a;
   std::vector<new_job> const first{job_of(1)};

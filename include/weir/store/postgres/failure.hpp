@@ -9,6 +9,8 @@
 
 #include <libpq-fe.h>
 
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace weir::detail {
@@ -48,6 +50,11 @@ inline constexpr std::string_view postgres_not_migrated =
   bool const tells = state == "42501" || state == "25006" || state.starts_with("53") ||
                      state.starts_with("55") || state.starts_with("57");
   return said != nullptr && tells ? explained(ec, said) : ec;
+}
+
+[[nodiscard]] inline error_code postgres_other_shards(std::uint32_t wanted, std::int64_t there) {
+  return explained(errc::invalid_option, "postgres_options::shards is " + std::to_string(wanted) +
+                                             ", and the database has " + std::to_string(there));
 }
 
 }  // namespace weir::detail

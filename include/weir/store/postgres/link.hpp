@@ -50,11 +50,6 @@ class postgres_link_owner : public std::enable_shared_from_this<postgres_link_ow
   virtual void ended(error_code why, bool connected) = 0;
 };
 
-[[nodiscard]] inline error_code postgres_other_shards(std::uint32_t wanted, std::int64_t there) {
-  return explained(errc::invalid_option, "postgres_options::shards is " + std::to_string(wanted) +
-                                             ", and the database has " + std::to_string(there));
-}
-
 /// One connection in pipeline mode, and the commands that are under way on it. On a strand.
 ///
 /// Each command is a transaction of its own, READ COMMITTED whatever the database's default is: the

@@ -20,7 +20,10 @@
 
 #include <libpq-fe.h>
 
+#include <charconv>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -108,18 +111,27 @@ class postgres_savepoint {
     error_code ec;
     if (PQresultStatus(r.get()) != PGRES_TUPLES_OK) {
       ec = postgres_error(r.get());
-    } else if (PQntuples(r.get()) != 1) {
+    } else if (PQntuples(r.get()) != 1 || number(r, 0) < 0 || number(r, 1) < 0) {
       ec = errc::store_foreign;
-    } else {
-      auto const found = std::stol(PQgetvalue(r.get(), 0, 0));
-      if (found > long{postgres_schema_version}) ec = errc::schema_too_new;
-      if (found < long{postgres_schema_version}) ec = postgres_outdated(found);
-      if (std::stol(PQgetvalue(r.get(), 0, 1)) != long{in_.shards}) ec = errc::invalid_option;
+    } else if (number(r, 0) > postgres_schema_version) {
+      ec = errc::schema_too_new;
+    } else if (number(r, 0) < postgres_schema_version) {
+      ec = postgres_outdated(number(r, 0));
+    } else if (number(r, 1) != in_.shards) {
+      ec = postgres_other_shards(in_.shards, number(r, 1));
     }
     PQclear(PQexec(in_.connection, "ROLLBACK TO SAVEPOINT weir_command"));
     PQclear(PQexec(in_.connection, "RELEASE SAVEPOINT weir_command"));
     in_.looked = !ec;
     return ec;
+  }
+
+  /// Below 0: what is there is no number.
+  static std::int64_t number(postgres_result const& r, int column) noexcept {
+    std::string_view const text = PQgetvalue(r.get(), 0, column);
+    std::int64_t out = -1;
+    std::from_chars(text.data(), text.data() + text.size(), out);
+    return out;
   }
 
   postgres_session& in_;
