@@ -310,6 +310,25 @@ BOOST_AUTO_TEST_CASE(F86_it_says_which_option_does_not_fit_the_schema) {
   BOOST_TEST(a.jobs() == 1);
 }
 
+// The transaction is to be run again, which a server that is away would not ask for.
+BOOST_AUTO_TEST_CASE(F86_it_says_that_a_transaction_cannot_go_on_beside_others) {
+  application a;
+  std::vector<new_job> const first{job_of(1, "key")};
+  std::vector<new_job> const second{job_of(2, "key")};
+  a.own.must("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM mine");
+  BOOST_TEST(a(enqueue("q", first)).has_value());
+  postgres_transaction tx{a.own.get()};
+  auto const refused = tx.execute(enqueue("q", second)).error();
+  BOOST_TEST((refused == errc::store_unavailable));
+  BOOST_TEST((refused.message().find("could not serialize access") != std::string::npos),
+             refused.message());
+  a.own.must("ROLLBACK; BEGIN ISOLATION LEVEL REPEATABLE READ");
+  auto const again = tx.execute(enqueue("q", second));
+  BOOST_TEST_REQUIRE(again.has_value());
+  BOOST_TEST((again->front().outcome == enqueue_outcome::duplicate));
+  a.own.must("COMMIT");
+}
+
 BOOST_AUTO_TEST_CASE(a_serializable_transaction_commits_what_nobody_contends_with) {
   application a;
   std::vector<new_job> const first{job_of(1)};

@@ -47,8 +47,8 @@ inline constexpr std::string_view postgres_not_migrated =
   auto const ec = postgres_error(state);
   if (ec == errc::schema_outdated) return explained(ec, postgres_not_migrated);
   auto const* const said = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
-  bool const tells = state == "42501" || state == "25006" || state.starts_with("53") ||
-                     state.starts_with("55") || state.starts_with("57");
+  bool const tells = state == "42501" || state == "25006" || state.starts_with("40") ||
+                     state.starts_with("53") || state.starts_with("55") || state.starts_with("57");
   return said != nullptr && tells ? explained(ec, said) : ec;
 }
 
