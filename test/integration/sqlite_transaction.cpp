@@ -134,6 +134,28 @@ BOOST_AUTO_TEST_CASE(F53_a_command_that_fails_half_way_leaves_the_rest_of_the_tr
   BOOST_TEST(a(command::read_queue_stats{"q"})->enqueued == 3U);
 }
 
+// With less it could read not every job, and would take those for damaged.
+BOOST_AUTO_TEST_CASE(F93_a_connection_that_cannot_read_large_jobs_sets_none_aside) {
+  application a;
+  std::string const large(900'000, 'x');
+  std::vector<new_job> const jobs{job_of(1, large)};
+  BOOST_TEST(a(enqueue("q", jobs)).has_value());
+  int const limit = sqlite3_limit(a.db->get(), SQLITE_LIMIT_LENGTH, 500'000);
+  a.db->must("BEGIN IMMEDIATE");
+  {
+    sqlite_transaction tx{a.db->get()};
+    auto const refused = tx.execute(command::dequeue_jobs{"q", "h", 1, 10, 1h}).error();
+    BOOST_TEST((refused == errc::invalid_option));
+    BOOST_TEST((refused.message().find("SQLITE_LIMIT_LENGTH") != std::string::npos),
+               refused.message());
+    sqlite3_limit(a.db->get(), SQLITE_LIMIT_LENGTH, limit);
+    BOOST_TEST(tx.execute(command::find_job{"q", id(1)})->has_value());
+  }
+  a.db->must("COMMIT");
+  BOOST_TEST(a(command::read_queue_stats{"q"})->dead == 0U);
+  BOOST_TEST(a(command::dequeue_jobs{"q", "h", 2, 10, 1h})->jobs.size() == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(a_database_without_a_store_is_foreign) {
   directory const home;
   connection db{home.file()};

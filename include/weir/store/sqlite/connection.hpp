@@ -91,6 +91,9 @@ class sqlite_damage : public sqlite_failure {
   }
 }
 
+/// More than the longest of weir's rows.
+inline constexpr int sqlite_longest = 4 << 20;
+
 /// A connection and its prepared statements. Each is prepared once and known by where its text
 /// stands, so texts are named constants. For one thread at a time.
 class sqlite_connection {
@@ -167,7 +170,7 @@ class sqlite_connection {
       sqlite3_db_config(db_, off, 0, nullptr);
     }
     sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-    sqlite3_limit(db_, SQLITE_LIMIT_LENGTH, 4 << 20);
+    sqlite3_limit(db_, SQLITE_LIMIT_LENGTH, sqlite_longest);
     sqlite3_exec(db_, "PRAGMA cell_size_check = ON; PRAGMA ignore_check_constraints = ON", nullptr,
                  nullptr, nullptr);
   }

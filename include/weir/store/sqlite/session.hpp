@@ -7,6 +7,7 @@
 #include "weir/detail/config.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/detail/engine_way.hpp"
+#include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/store/sqlite/bell.hpp"
@@ -40,6 +41,11 @@ class sqlite_session {
     if (auto const ec = rule::validate(c)) return ec;
     if (sqlite3_txn_state(db_.handle(), "main") != SQLITE_TXN_WRITE) {
       return errc::not_in_transaction;
+    }
+    // What it may not read would be taken for damaged, and be set aside.
+    if (sqlite3_limit(db_.handle(), SQLITE_LIMIT_LENGTH, -1) < sqlite_longest) {
+      return explained(errc::invalid_option,
+                       "SQLITE_LIMIT_LENGTH of the connection is below 4 MiB (4194304)");
     }
     error_code ec;
     try {

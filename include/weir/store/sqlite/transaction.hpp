@@ -51,7 +51,8 @@ class sqlite_session;
 /// trigger, view or index that others have put on weir's tables, and what is read is checked, as by
 /// the store. The connection's settings are the application's: where the file is not to be trusted,
 /// set `SQLITE_DBCONFIG_DEFENSIVE`, switch `SQLITE_DBCONFIG_TRUSTED_SCHEMA` off and `PRAGMA
-/// cell_size_check` on, and let no value be longer than 4 MiB (`SQLITE_LIMIT_LENGTH`).
+/// cell_size_check` on, and let no value be longer than 4 MiB (`SQLITE_LIMIT_LENGTH`), which is the
+/// least that weir needs.
 ///
 /// It must not outlive the connection, whose statements it keeps prepared, and leaves none behind.
 /// For one thread at a time, and not while the connection is used by another.
@@ -71,11 +72,11 @@ class basic_sqlite_transaction {
   /// Executes a command, in the calling thread. What it answers holds if the transaction is
   /// committed.
   ///
-  /// Errors: those of the command; `not_in_transaction`; `store_foreign` when the file has no store
-  /// in it or weir's tables are not as weir made them, `schema_too_new`, `schema_outdated` and
-  /// `store_corrupt`; `permission_denied` by the connection's authorizer; `disk_full` and
-  /// `store_unavailable`, after which SQLite may have rolled back the whole transaction
-  /// (`sqlite3_get_autocommit` tells).
+  /// Errors: those of the command; `not_in_transaction`; `invalid_option` where the connection
+  /// takes no values of 4 MiB; `store_foreign` when the file has no store in it or weir's tables
+  /// are not as weir made them, `schema_too_new`, `schema_outdated` and `store_corrupt`;
+  /// `permission_denied` by the connection's authorizer; `disk_full` and `store_unavailable`, after
+  /// which SQLite may have rolled back the whole transaction (`sqlite3_get_autocommit` tells).
   template <class C>
     requires detail::engine_step<C>
   [[nodiscard]] result<typename C::result> execute(C const& c) {
