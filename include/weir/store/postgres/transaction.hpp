@@ -36,6 +36,9 @@ namespace weir {
 /// Others that want the same wait for some seconds, and are then `store_unavailable`. Of its queue
 /// an enqueue locks nothing else: others go on enqueueing and claiming.
 ///
+/// It is to be ended by COMMIT or ROLLBACK: PREPARE TRANSACTION fails, and rolls it back, whenever
+/// a command of it has told somebody who waits, since PostgreSQL prepares none that has notified.
+///
 /// It must not outlive the connection. For one thread at a time.
 class postgres_transaction {
  public:
