@@ -334,7 +334,7 @@ template <std::size_t N>
     auto const& scale = scales[i];
     if (arrivals[i] != arrival_in(mark, i) || cost > scale.capacity) return out;
     if (before_instant) continue;
-    auto const ahead = std::max(arrivals[i] - scale.units_at(now), bucket_units{0});
+    auto const ahead = std::clamp(arrivals[i] - scale.units_at(now), bucket_units{0}, scale.room());
     back = std::min(back, scale.tokens_in(ahead));
   }
   for (std::size_t i = 0; i != scales.size(); ++i) {

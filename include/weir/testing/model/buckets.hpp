@@ -79,7 +79,7 @@ class bucket_model {
     auto back = c.cost;
     for (std::size_t i = 0; i < b.quotas.size() && !c.before_instant; ++i) {
       auto const refilling = missing(b, i, now) / price(b.quotas[i], 1);
-      back = std::min(back, static_cast<std::uint64_t>(refilling));
+      back = static_cast<std::uint64_t>(std::min(wide{back}, refilling));
     }
     for (std::size_t i = 0; i < b.quotas.size(); ++i) {
       b.full[i] -= price(b.quotas[i], back);

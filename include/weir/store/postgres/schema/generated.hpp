@@ -302,7 +302,7 @@ BEGIN
     END IF;
     IF NOT before_instant_ THEN
       back := least(back, div(greatest(a[i + 1] - ~.units_at(now_, b.s[3 * i + 2]), 0),
-                              b.s[3 * i + 3])::bigint);
+                              b.s[3 * i + 3]));
     END IF;
   END LOOP;
   IF back = 0 THEN

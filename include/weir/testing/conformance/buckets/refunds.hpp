@@ -58,6 +58,18 @@ inline void refund_gives_back_what_has_not_refilled(bucket_bench& b) {
   expect_denied(b, "key", q);
 }
 
+/// The instant of a reservation is hours ahead by the slow quota. By the fast one that is 2⁶⁴
+/// tokens and a few: a store that counts them in 64 bits counts only those.
+inline void refund_counts_more_than_64_bits(bucket_bench& b) {
+  constexpr std::uint64_t cost = 1'000'000;
+  quota const q[] = {quota::per(cost, duration{(std::uint64_t{1} << 63) / (cost / 2)}),
+                     quota::per(1'000'000'000, std::chrono::microseconds{1})};
+  expect_taken(b, "key", q, cost);
+  auto const grant = expect_taken(b, "key", q, cost, std::chrono::hours{6});
+  auto const r = refund(b, "key", q, grant);
+  expect(r.credited > cost - cost / 100, "all but what has refilled goes back; got " + to_text(r));
+}
+
 inline void reservations_queue(bucket_bench& b) {
   auto const token = token_time(b);
   quota const q[] = {quota::per(1, token).burst(2)};
