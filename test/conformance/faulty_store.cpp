@@ -17,9 +17,12 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -263,6 +266,40 @@ BOOST_AUTO_TEST_CASE(histories_with_unknown_outcomes_have_a_legal_order) {
   s.concurrent = 8;
   suite::lock_concurrency(factory<lock_commands>{driver}, found, s);
   require_all(found);
+}
+
+/// A memory store that throws once it was asked for so many commands.
+struct throwing_store {
+  using executor_type = boost::asio::any_io_executor;
+
+  memory store;
+  std::shared_ptr<std::atomic<int>> left;
+
+  executor_type get_executor() const noexcept { return store.get_executor(); }
+
+  template <class C, class Token>
+    requires executes<memory, C>
+  auto async_execute(C const& c, Token&& token) const {
+    if (--*left < 0) throw std::out_of_range{"a defect of the store"};
+    return store.async_execute(c, std::forward<Token>(token));
+  }
+};
+struct throwing_driver {
+  manual_clock clock{};
+
+  throwing_store make(boost::asio::any_io_executor const& ex) {
+    return {memory{ex, {}, clock}, std::make_shared<std::atomic<int>>(40)};
+  }
+  void advance(duration d) { clock.advance(d); }
+};
+
+BOOST_AUTO_TEST_CASE(a_store_that_throws_among_several_clients_is_found_out) {
+  throwing_driver driver;
+  report found;
+  suite::lock_concurrency(factory<lock_commands>{driver}, found, {});
+  BOOST_REQUIRE(found.findings().size() == 1U);
+  BOOST_TEST((found.findings()[0].outcome == verdict::failed));
+  BOOST_TEST(found.findings()[0].detail == "a defect of the store");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

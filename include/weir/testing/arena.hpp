@@ -20,7 +20,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -104,9 +106,17 @@ class arena {
       if (!c->next()) at.leave();
     }
     auto const give_up = system_clock{}.steady_now() + s.patience;
+    std::mutex mutex;
+    std::exception_ptr thrown;  // the first; one that left its thread would end the process
     auto const work = [&] {
-      while (at.running > 0 && system_clock{}.steady_now() < give_up) {
-        io.run_for(std::chrono::milliseconds{20});
+      try {
+        while (at.running > 0 && !at.over && system_clock{}.steady_now() < give_up) {
+          io.run_for(std::chrono::milliseconds{20});
+        }
+      } catch (...) {
+        std::lock_guard const lock{mutex};
+        if (!thrown) thrown = std::current_exception();
+        at.over = true;
       }
     };
     std::vector<std::thread> threads;
@@ -114,6 +124,7 @@ class arena {
     for (std::size_t i = 1; i < n; ++i) threads.emplace_back(work);
     work();
     for (auto& t : threads) t.join();
+    if (thrown) std::rethrow_exception(thrown);
     expect(at.running == 0, std::to_string(at.running) + " clients never got an answer");
   }
 
