@@ -181,6 +181,27 @@ BOOST_FIXTURE_TEST_CASE(cancels_a_delay_before_the_command_is_executed, bed) {
   BOOST_TEST(!held());
 }
 
+BOOST_FIXTURE_TEST_CASE(R7_is_cancelled_before_the_other_store_has_answered, bed) {
+  for (auto const f : {fault::late_answer, fault::silence}) {
+    faults.next(f, 3s);
+    auto const a = take();
+    cancel.emit(boost::asio::cancellation_type::total);
+    run();
+    BOOST_TEST((a->ec == boost::asio::error::operation_aborted));
+    BOOST_TEST(held());
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(R7_is_cancelled_when_its_delay_has_just_ended, bed) {
+  faults.next(fault::delay, 3s);
+  auto const a = take();
+  clock.advance(3s);
+  cancel.emit(boost::asio::cancellation_type::total);
+  run();
+  BOOST_TEST((a->ec == boost::asio::error::operation_aborted));
+  BOOST_TEST(!held());
+}
+
 BOOST_AUTO_TEST_CASE(R7_dies_with_its_context) {
   for (auto const f : {fault::none, fault::delay, fault::late_answer, fault::fail_before,
                        fault::fail_after, fault::duplicate, fault::never, fault::silence}) {

@@ -20,6 +20,9 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/error.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -48,7 +51,8 @@ class faulty_operation : public std::enable_shared_from_this<faulty_operation<An
       : to_{std::move(to)},
         injected_{injected},
         handler_{std::move(h)},
-        slot_{boost::asio::get_associated_cancellation_slot(handler_)} {}
+        cancelled_{boost::asio::get_associated_cancellation_slot(handler_),
+                   boost::asio::enable_total_cancellation{}} {}
 
   void begin() {
     switch (injected_.what) {
@@ -68,16 +72,18 @@ class faulty_operation : public std::enable_shared_from_this<faulty_operation<An
 
   /// Executes the command, then goes on with `next`.
   void execute(next_step next) {
+    if (gives_up()) return;
     to_.execute(bound([self = this->shared_from_this(), next](error_code ec, Answer got) {
-      self->slot_.clear();
+      self->cancelled_.slot().clear();
       ((*self).*next)(ec, std::move(got));
     }));
   }
 
   /// Waits for the delay, then goes on with `next`, unless cancelled.
   void wait(void (faulty_operation::*next)()) {
+    if (gives_up()) return;
     auto step = [self = this->shared_from_this(), next](error_code ec) {
-      self->slot_.clear();
+      self->cancelled_.slot().clear();
       if (ec) {
         self->finish(ec, Answer{});
       } else {
@@ -121,6 +127,7 @@ class faulty_operation : public std::enable_shared_from_this<faulty_operation<An
   void ignore(error_code, Answer) { hang(); }
 
   void hang() {
+    if (gives_up()) return;
     to_.faults.keep(weir::detail::park<error_code, Answer>(to_.executor, std::move(handler_)));
   }
 
@@ -128,18 +135,26 @@ class faulty_operation : public std::enable_shared_from_this<faulty_operation<An
     weir::detail::post_completion(to_.executor, std::move(handler_), ec, std::move(got));
   }
 
+  /// Was it cancelled between two phases, when nobody listened? Then that is its end.
+  bool gives_up() {
+    bool const so = cancelled_.cancelled() != boost::asio::cancellation_type::none;
+    if (so) finish(boost::asio::error::operation_aborted, Answer{});
+    return so;
+  }
+
   /// The step with the executor and the cancellation slot of the handler.
   template <class Step>
   auto bound(Step step) {
     return boost::asio::bind_cancellation_slot(
-        slot_, boost::asio::bind_executor(
-                   boost::asio::get_associated_executor(handler_, to_.executor), std::move(step)));
+        cancelled_.slot(),
+        boost::asio::bind_executor(boost::asio::get_associated_executor(handler_, to_.executor),
+                                   std::move(step)));
   }
 
   way to_;
   fault_injector::injected injected_;
   handler handler_;
-  boost::asio::cancellation_slot slot_;
+  boost::asio::cancellation_state cancelled_;
   error_code first_error_{};
   Answer first_{};
 };
