@@ -14,9 +14,13 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/append.hpp>
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <iostream>
 #include <map>
@@ -91,7 +95,8 @@ struct toy_store {
       boost::asio::post(self.executor, std::move(done));
     };
     using signature = void(weir::error_code, typename C::result);
-    return boost::asio::async_initiate<Token, signature>(std::move(run), token, c);
+    auto bound = boost::asio::bind_executor(executor, std::move(run));  // cancel_after asks for it
+    return boost::asio::async_initiate<Token, signature>(std::move(bound), token, c);
   }
 };
 
@@ -119,6 +124,18 @@ weir::testing::report examine(bool careful) {
   return found;
 }
 
+// It takes any completion token, one that bounds the wait, too.
+bool is_free(std::string_view key) {
+  boost::asio::io_context io;
+  auto store = toy_driver{true}.make(io.get_executor());
+  bool free = false;
+  auto note = [&](weir::error_code ec, weir::lock_info const& i) { free = !ec && !i.held; };
+  store.async_execute(weir::command::inspect_lock{key},
+                      boost::asio::cancel_after(std::chrono::seconds{10}, note));
+  io.run();
+  return free;
+}
+
 }  // namespace
 
 int main() {
@@ -131,5 +148,5 @@ int main() {
   bool const told = std::any_of(all.begin(), all.end(), [](auto const& f) {
     return f.outcome == weir::testing::verdict::failed && f.number == "F13";
   });
-  return told && careful.ok() ? 0 : 1;
+  return told && careful.ok() && is_free("key") ? 0 : 1;
 }
