@@ -34,6 +34,7 @@ enum permit_defect : int {
   tickets_never_lapse,
   hints_for_everyone,
   hints_for_nobody,
+  hints_for_the_early,
   everyone_retries_at_once,
   permits_stay_for_ever,
   keys_lose_case,
@@ -64,6 +65,8 @@ inline constexpr mutant permit_mutants[] = {
     {tickets_never_lapse, "R6", "a ticket stays when its holder is gone"},
     {hints_for_everyone, "F10", "everyone who waits is woken at once"},
     {hints_for_nobody, "F38", "nobody is told of a free permit"},
+    {hints_for_the_early, "F38",
+     "who begins to wait when a permit is free is told of the next one"},
     {everyone_retries_at_once, "F10", "all who wait are told to come back at the first expiry"},
     {permits_stay_for_ever, "F11", "what expires stays and counts"},
     {keys_lose_case, "F27", "keys are compared without case"},
@@ -85,9 +88,11 @@ struct permit_defects : no_defects {
   std::map<std::uint64_t, std::uint64_t> shown;
   std::uint64_t count = 0;
   std::size_t taken = 0;
+  bool released = false;
 
   [[nodiscard]] waiting wait() const {
     if (which == hints_for_everyone) return waiting::told_at_once;
+    if (which == hints_for_the_early && released) return waiting::never_told;
     return which == hints_for_nobody ? waiting::never_told : waiting::as_it_should;
   }
 
@@ -151,6 +156,7 @@ struct permit_defects : no_defects {
   template <class Next>
   result<permit_grant> act(command::acquire_permit c, time_point now, Next const& next,
                            std::int64_t looked) {
+    released = false;
     auto const before = next(command::inspect_permits{c.key, 1000}, now);
     std::string const own{c.holder};
     bool const has =
@@ -231,8 +237,9 @@ struct permit_defects : no_defects {
   result<lease_release> act(command::release_permit c, time_point now, Next const& next,
                             std::int64_t) {
     if (which == release_by_holder) c.fence = 0;
-    auto released = next(c, now);
-    if (released.has_error() || released->freed) return released;
+    released = true;
+    auto answer = next(c, now);
+    if (answer.has_error() || answer->freed) return answer;
     if (which == releases_raise_the_limit && c.fence != 0) ++extra[std::string{c.key}];
     if (which == release_by_slot) {
       auto const census = next(command::inspect_permits{c.key, 1}, now);
@@ -241,7 +248,7 @@ struct permit_defects : no_defects {
         return next(command::release_permit{c.key, p.holder, p.fence}, now);
       }
     }
-    return released;
+    return answer;
   }
 };
 

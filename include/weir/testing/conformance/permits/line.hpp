@@ -117,6 +117,8 @@ inline void one_permit_wakes_one(permit_bench& b) {
   expect(!second.done(), "nobody is told of a permit that was taken");
   b.must(command::release_permit{"key", "a", 0});
   b.eventually([&] { return second.done(); }, "the next in line is told of the next permit");
+  auto const late = b.start(of_b);
+  b.eventually([&] { return late.done(); }, "and at once when one is free already");
 }
 
 inline void waiting_can_be_cancelled(permit_bench& b) {
