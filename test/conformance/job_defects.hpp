@@ -6,6 +6,7 @@
 
 #include "conformance/mutant_store.hpp"
 #include "weir/command/jobs.hpp"
+#include "weir/testing/conformance/jobs/operations.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -57,6 +58,7 @@ enum job_defect : int {
   end_frees_expiring_keys,
   running_are_replaced,
   queues_lose_case,
+  ids_are_cut,
   duplicates_count,
   no_attempts_is_one,
   answers_are_unbounded,
@@ -140,6 +142,16 @@ struct job_defects : no_defects {
     if constexpr (requires { c.queue; }) {
       queue = which == queues_lose_case ? without_case(c.queue) : std::string{c.queue};
       c.queue = queue;
+    }
+    std::vector<new_job> cut;
+    if constexpr (std::is_same_v<C, command::enqueue_jobs>) {
+      if (which == ids_are_cut) {
+        cut.assign(c.jobs.begin(), c.jobs.end());
+        for (auto& j : cut) {
+          if (!j.id.is_nil()) std::copy_n(conformance::numbered_job(0).begin(), 12, j.id.begin());
+        }
+        c.jobs = cut;
+      }
     }
     if (which == stale_acts) {
       if constexpr (requires {
@@ -561,6 +573,7 @@ inline constexpr mutant job_mutants[] = {
     {end_frees_expiring_keys, "R2", "the end of the job frees a key held until_expired"},
     {running_are_replaced, "R2", "a running job is replaced"},
     {queues_lose_case, "F27", "queues are compared without case"},
+    {ids_are_cut, "F27", "jobs are told apart by the last bytes of their ids"},
     {duplicates_count, "R4", "a duplicate counts as enqueued"},
     {answers_are_unbounded, "F60", "a dequeue gives as many jobs as asked for, however large"},
     {spent_jobs_keep_their_keys, "F14",

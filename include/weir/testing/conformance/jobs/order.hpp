@@ -209,6 +209,34 @@ inline void queues_are_told_apart(job_bench& b) {
   expect(find(b, "bytes", 1)->result == everything, "a result comes back byte for byte");
 }
 
+inline void ids_are_told_apart(job_bench& b) {
+  // They differ in one byte each, and are in the order of their ids.
+  std::vector<new_job> jobs;
+  auto one_more = [&](std::size_t place, std::uint8_t byte) {
+    jobs.push_back(make_job(1));
+    jobs.back().id.data[place] = byte;
+  };
+  constexpr std::size_t bytes = 16;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    auto const as_it_is = numbered_job(1).data[i];
+    if (as_it_is > 0) one_more(i, as_it_is - 1);
+    one_more(i, 0xff);
+  }
+  std::sort(jobs.begin(), jobs.end(), [](auto const& x, auto const& y) { return x.id < y.id; });
+  auto const n = static_cast<std::uint32_t>(jobs.size());
+  for (auto const& made : b.must(command::enqueue_jobs{"queue", jobs})) {
+    expect(made.outcome == enqueue_outcome::enqueued, "jobs with other ids are other jobs");
+  }
+  auto const d = dequeue(b, "queue", "holder", n, b.lasting);
+  bool const same = std::equal(d.jobs.begin(), d.jobs.end(), jobs.begin(), jobs.end(),
+                               [](auto const& got, auto const& made) { return got.id == made.id; });
+  expect(same, "each job comes once, byte for byte by its id, in that order; got " + to_text(d));
+  for (auto const& j : jobs) {
+    auto const kept = b.must(command::find_job{"queue", j.id});
+    expect(kept.has_value() && kept->id == j.id, "a job is found by every byte of its id");
+  }
+}
+
 inline void bad_job_input_is_refused(job_bench& b) {
   std::string const long_key(limits::key_size + 1, 'k');
   std::string const large(limits::payload_size + 1, 'p');
@@ -304,6 +332,7 @@ inline constexpr check<job_commands> order_checks[] = {
     {"F45", "enqueueing a job again adds nothing", &enqueueing_again_adds_nothing},
     {"F38", "whoever waits for jobs is told", &hints_come},
     {"F27", "no queue is taken for another, and bytes stay as they are", &queues_are_told_apart},
+    {"F27", "no job is taken for another, by any byte of its id", &ids_are_told_apart},
     {"R8", "bad input is a typed error and changes nothing", &bad_job_input_is_refused},
     {"R4", "an enqueue in the application's transaction shares its fate",
      &transactions_are_the_applications},
