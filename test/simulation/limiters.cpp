@@ -40,6 +40,7 @@ struct defects {
     if (which == 3) c.patience = duration::zero();
     if (which == 4 && c.patience > duration::zero()) c.patience = 24h;
     if (which == 5) c.ttl /= 2;
+    if (which == 9) c.ttl *= 3;
     auto a = s.execute(c);
     if (which == 5 && a.has_value()) a.value().expires_in *= 2;
     if (which == 6 && a.has_value() && a.value().granted) a.value().fence = 7;
@@ -80,6 +81,7 @@ constexpr defect known_defects[] = {
     {6, "R5", "every lease has the same fence"},
     {7, "F11", "a release is acknowledged and not done"},
     {8, "F3", "a renewal promises twice the time"},
+    {9, "F3", "a permit lasts longer than it was asked for"},
 };
 
 using engine_type = engine_with<defects>;

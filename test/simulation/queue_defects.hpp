@@ -42,6 +42,7 @@ struct queue_defects {
   template <class Store>
   result<dequeued> step(command::dequeue_jobs c, Store& s) {
     if (which == 4) c.lease /= 2;
+    if (which == 17) c.lease *= 3;
     if (which == 5) c.sequence = 0;
     if (which == 16) return second_best(c, s);
     auto a = s.execute(c);
@@ -151,6 +152,7 @@ inline constexpr defect known_queue_defects[] = {
     {14, "R6", "a pause is acknowledged and not done"},
     {15, "R4", "cancelling ends running jobs, too"},
     {16, "R4", "the second best job is given out first"},
+    {17, "F28", "a lease lasts longer than it was asked for"},
 };
 
 }  // namespace weir::testing::simulation

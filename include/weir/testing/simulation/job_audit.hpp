@@ -86,7 +86,7 @@ class job_audit {
     }
     bool const repeat = q.is_repeat(c, now);
     std::size_t fresh = 0;
-    for (auto const& j : d.jobs) fresh += claim(q, j, c.holder, c.queue, now) ? 1 : 0;
+    for (auto const& j : d.jobs) fresh += claim(q, j, c, now) ? 1 : 0;
     if (fresh != d.jobs.size()) world_.reach(rare_state::dequeue_repeated);
     expect(!repeat || fresh == 0, "R4", c.queue, "a dequeue that was asked again leased more jobs");
     if (!repeat && c.sequence != 0) q.remember(c, d);
@@ -99,7 +99,7 @@ class job_audit {
     if (a.has_error()) return;
     auto& q = queue(c.queue);
     if (a.value()) {
-      claim(q, *a.value(), c.holder, c.queue, now, c.early);
+      claim(q, *a.value(), c, now, c.early);
     } else if (auto* const r = q.find(c.id)) {
       find_buried(q, c.id, *r, now, look);
     }
@@ -109,6 +109,7 @@ class job_audit {
           probe const&) {
     auto* const r = held(c, a, now);
     if (r == nullptr) return;
+    lasts(c, a.value().expires_in);
     r->lease_until = now + a.value().expires_in;
     extended_.insert_or_assign({c.id, c.fence}, world_.now());
   }
@@ -362,8 +363,9 @@ class job_audit {
     q.add(j, now);
   }
 
-  bool claim(queue_book& q, leased_job const& j, std::string_view holder, std::string_view name,
-             time_point now, bool early = false) {
+  template <class C>
+  bool claim(queue_book& q, leased_job const& j, C const& c, time_point now, bool early = false) {
+    auto const& [holder, name] = std::tie(c.holder, c.queue);
     auto* const r = q.find(j.id);
     expect(r != nullptr && !is_terminal(r->state), "R4", name, "claimed a job that is not waiting");
     if (r == nullptr || is_terminal(r->state)) return false;
@@ -380,6 +382,7 @@ class job_audit {
     expect(j.attempt == r->attempts + 1, "R4", name, "the attempt was not counted when claimed");
     expect(j.attempt <= r->max_attempts, "R4", name, "more attempts than it may have");
     expect(j.fence > q.last_fence, "R5", name, "a fence that does not grow");
+    lasts(c, j.expires_in);
     q.last_fence = std::max(q.last_fence, j.fence);
     r->vesting = r->visible_at();  // giving it back restores its place
     r->attempts = j.attempt;
@@ -391,6 +394,13 @@ class job_audit {
     r->was_over = false;
     r->started = false;
     return true;
+  }
+
+  /// A lease lasts as long as it was asked for, or longer by what a store's time is rounded to.
+  template <class C>
+  void lasts(C const& c, duration expires_in) {
+    expect(expires_in >= c.lease && expires_in <= c.lease + coarsest_time, "R5", c.queue,
+           "a lease that is not as long as it was asked for");
   }
 
   /// What this command names has a live lease, and the store agrees; null where both do not.

@@ -69,7 +69,7 @@ class lease_audit {
       world_.reach(rare_state::waited_in_line);
       k.line.erase(ticket);
     }
-    grant(k, c.holder, g.fence, now + g.expires_in, c.key);
+    grant(k, c, g, now);
     expect(g.in_use == k.held.size(), "R1", c.key, "in_use is not the number of live permits");
   }
 
@@ -90,7 +90,7 @@ class lease_audit {
       return;
     }
     expect(k.held.empty(), "R2", c.key, "a lock has two holders");
-    grant(k, c.holder, g.fence, now + g.expires_in, c.key);
+    grant(k, c, g, now);
   }
 
   void on(command::renew_permit const& c, result<lease_renewal> const& a, time_point now) {
@@ -194,12 +194,20 @@ class lease_audit {
     std::map<std::string, key_record, std::less<>> all;
   };
 
-  void grant(key_record& k, std::string_view holder, std::uint64_t fence, time_point expiry,
-             std::string_view key) {
-    expect(fence > k.last_fence, "R5", key, "a fence that does not grow");
-    k.last_fence = std::max(k.last_fence, fence);
-    k.held.push_back({std::string{holder}, fence, expiry});
-    extended_.insert_or_assign(std::string{holder}, world_.now());
+  template <class C, class Grant>
+  void grant(key_record& k, C const& c, Grant const& g, time_point now) {
+    expect(g.fence > k.last_fence, "R5", c.key, "a fence that does not grow");
+    lasts(c, g.expires_in);
+    k.last_fence = std::max(k.last_fence, g.fence);
+    k.held.push_back({std::string{c.holder}, g.fence, now + g.expires_in});
+    extended_.insert_or_assign(std::string{c.holder}, world_.now());
+  }
+
+  /// A lease lasts as long as it was asked for, or longer by what a store's time is rounded to.
+  template <class C>
+  void lasts(C const& c, duration expires_in) {
+    expect(expires_in >= c.ttl && expires_in <= c.ttl + coarsest_time, "R5", c.key,
+           "a lease that is not as long as it was asked for");
   }
 
   template <class C>
@@ -213,6 +221,7 @@ class lease_audit {
     }
     expect(live, "R5", c.key, "a lease that was over was renewed");
     if (!live) return;
+    lasts(c, a.value().expires_in);
     held->expiry = now + a.value().expires_in;
     extended_.insert_or_assign(std::string{c.holder}, world_.now());
   }

@@ -21,6 +21,9 @@
 
 namespace weir::testing::simulation {
 
+/// A store's time is no coarser than that.
+inline constexpr duration coarsest_time = std::chrono::milliseconds{1};
+
 /// A promise that was found broken.
 struct broken {
   std::string promise;
