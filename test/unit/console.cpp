@@ -46,7 +46,8 @@ constexpr std::string_view markup =
 fields const own{{"Sec-Fetch-Site", "same-origin"}};
 
 struct fixture {
-  explicit fixture(weir::console_options o = {}) {
+  explicit fixture(weir::console_options o = {}, weir::memory_options const& with = {})
+      : store{io.get_executor(), with, clock} {
     if (!o.audit) {
       o.audit = [this](weir::console_audit const& a) {
         audit.push_back(std::string{to_string(a.action)} + " " + std::string{a.on} + ": " +
@@ -100,7 +101,7 @@ struct fixture {
 
   asio::io_context io;
   weir::manual_clock clock;
-  weir::basic_memory_store<weir::manual_clock> store{io.get_executor(), {}, clock};
+  weir::basic_memory_store<weir::manual_clock> store;
   weir::id_source ids;
   std::vector<std::string> audit;
   std::optional<weir::console> page;
@@ -415,6 +416,24 @@ BOOST_AUTO_TEST_CASE(what_is_not_to_be_seen_is_on_no_page) {
   auto const kept = f.get(target_of_job("/job", "weir.schedules/mail", schedule));
   BOOST_TEST(kept.result_int() == 200U);
   BOOST_TEST((!has(kept, "secret") && !has(kept, "se***")));
+}
+
+BOOST_AUTO_TEST_CASE(a_queue_that_is_held_back_is_explained_in_a_store_of_many_shards) {
+  weir::memory_options with;
+  with.shards = 8;
+  fixture f{{}, with};
+  std::string_view const text = "The queue is held back";
+  auto const due = f.add("mail", {});
+  BOOST_TEST(!has(f.get(target_of_job("/job", "mail", due)), text));
+  BOOST_TEST(f.store.execute(command::snooze_queue{"mail", 1h}).has_value());
+  BOOST_TEST(has(f.get(target_of_job("/job", "mail", due)), text));
+}
+
+BOOST_AUTO_TEST_CASE(a_queue_of_schedules_with_a_due_job_is_not_called_held_back) {
+  fixture f;
+  auto const due = f.add("weir.schedules/mail", of_kind(weir::schedule_kind));
+  BOOST_TEST(
+      !has(f.get(target_of_job("/job", "weir.schedules/mail", due)), "The queue is held back"));
 }
 
 BOOST_AUTO_TEST_CASE(pages_lead_to_each_other_and_none_is_long) {

@@ -11,6 +11,7 @@
 #include "weir/job.hpp"
 #include "weir/key_policy.hpp"
 #include "weir/registered_worker.hpp"
+#include "weir/rule/shards.hpp"
 #include "weir/unique.hpp"
 #include "weir/worker/memo.hpp"
 
@@ -36,11 +37,14 @@ struct explanation {
 /// Whether the queue of a job is held back by a snooze, since it has a due job and is in no scan.
 /// Empty: it is not to be found out among so many queues.
 inline boost::asio::awaitable<std::optional<bool>> is_held_back(console_queue q, std::string name) {
-  constexpr std::uint32_t most = 1000;
+  bool const schedules = rule::holds_schedules(name);
   for (std::uint32_t shard = 0; shard != q.get_store().shard_count(); ++shard) {
-    auto const [ec, due] = co_await q.async_scan_visible_queues(shard, most, as_value);
-    if (ec || due.next_in <= duration{}) co_return std::nullopt;  // there are more of them
+    command::scan_visible_queues const scan{.shard = shard, .limit = 1000, .schedules = schedules};
+    auto const [ec, due] = co_await async_execute(q.get_store(), scan, as_value);
+    if (ec) co_return std::nullopt;
     if (std::ranges::find(due.queues, name) != due.queues.end()) co_return false;
+    if (due.next_in && *due.next_in <= duration{})
+      co_return std::nullopt;  // there are more of them
   }
   co_return true;
 }
