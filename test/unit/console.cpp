@@ -436,6 +436,24 @@ BOOST_AUTO_TEST_CASE(a_queue_of_schedules_with_a_due_job_is_not_called_held_back
       !has(f.get(target_of_job("/job", "weir.schedules/mail", due)), "The queue is held back"));
 }
 
+BOOST_AUTO_TEST_CASE(a_job_of_the_same_key_that_runs_is_found_behind_many_records) {
+  fixture f;
+  auto job = of_kind("kind");
+  job.retention = 1h;
+  for (int i = 0; i != 1001; ++i) {
+    auto const id = f.add("mail", job);
+    BOOST_TEST_REQUIRE(f.store.execute(command::cancel_job{"mail", id}).has_value());
+  }
+  job.strategy = weir::unique_strategy::while_executing;
+  job.unique_key = "one at a time";
+  auto const runs = f.add("mail", job);
+  BOOST_TEST(
+      f.store.execute(command::obtain_lease{"mail", runs, "w", 1h, true}).value().has_value());
+  auto const waits = f.add("mail", job);
+  BOOST_TEST(has(f.get(target_of_job("/job", "mail", waits)),
+                 to_string(runs) + " has the same unique key"));
+}
+
 BOOST_AUTO_TEST_CASE(pages_lead_to_each_other_and_none_is_long) {
   weir::console_options o;
   o.page_size = 10;

@@ -49,14 +49,28 @@ inline boost::asio::awaitable<std::optional<bool>> is_held_back(console_queue q,
   co_return true;
 }
 
-/// A job of the same unique key that is leased, among up to 1,000 leased ones.
-inline boost::asio::awaitable<std::optional<job>> running_twin(console_queue q, std::string name,
-                                                               job const& j) {
-  auto const [ec, page] = co_await q.async_list(name, job_state::leased, 1000, {}, as_value);
-  for (auto const& other : page.jobs) {
-    if (!ec && other.id != j.id && other.unique_key == j.unique_key) co_return other;
+/// A leased job of the same unique key.
+struct twin {
+  twin() = default;  // it is no aggregate, for g++ 12 beside `co_await`
+  std::optional<job> found;
+  bool is_known = false;  ///< it was found, or all that are leased were looked at
+};
+/// Looks for one in up to 10 pages: a page may end before the first that is leased.
+inline boost::asio::awaitable<twin> running_twin(console_queue q, std::string name, job const& j) {
+  twin out;
+  std::string cursor;
+  for (int pages = 0; pages != 10 && !out.is_known; ++pages) {
+    auto [ec, page] = co_await q.async_list(name, job_state::leased, 1000, cursor, as_value);
+    if (ec) break;
+    auto const is_twin = [&j](job const& other) {
+      return other.id != j.id && other.unique_key == j.unique_key;
+    };
+    auto const at = std::ranges::find_if(page.jobs, is_twin);
+    if (at != page.jobs.end()) out.found = std::move(*at);
+    cursor = std::move(page.cursor);
+    out.is_known = out.found || cursor.empty();
   }
-  co_return std::nullopt;
+  co_return out;
 }
 
 /// The living workers of the register, among up to 1,000.
@@ -227,10 +241,13 @@ inline boost::asio::awaitable<void> explain_waiting(console_queue q, std::string
                       ", which refuses others and not this one.");
   }
   if (needs_start(j.strategy)) {
-    if (auto const other = co_await running_twin(q, name, j)) {
-      say("key_taken", "Job " + to_string(other->id) +
+    auto const other = co_await running_twin(q, name, j);
+    if (other.found) {
+      say("key_taken", "Job " + to_string(other.found->id) +
                            " has the same unique key, and is leased for " +
-                           time_text(other->vests_in) + " more.");
+                           time_text(other.found->vests_in) + " more.");
+    } else if (!other.is_known) {
+      out.unknown.emplace_back("whether another job of its unique key runs");
     }
   }
   if (!visible) co_return;
@@ -255,8 +272,8 @@ inline void explain_holder(known_workers const& known, std::string const& holder
   }
 }
 
-/// Explains a job by two to seven questions, those for `j` and `stats` among them, and one for each
-/// shard.
+/// Explains a job by two to seven questions, those for `j` and `stats` among them, one for each
+/// shard, and up to nine more where the jobs that are leased are on many pages.
 ///
 /// @param j     as the store has it
 /// @param shown what of it may be read by people
