@@ -15,7 +15,6 @@
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/container_hash/hash.hpp>
 #include <boost/system/errc.hpp>
 
 #include <algorithm>
@@ -177,10 +176,7 @@ class basic_memory_jobs {
   };
 
   [[nodiscard]] shard& shard_of(std::string_view queue) noexcept {
-    // By a hash without the secret, so that a simulated run can be run again. A shard that gets all
-    // queues is what a store of one shard always has.
-    if (count_ == 1) return shards_.front();
-    return shards_[boost::hash<std::string_view>{}(rule::placed_by(queue)) % count_];
+    return shards_[rule::shard_of(queue, count_)];
   }
 
   job_budget budget_;
