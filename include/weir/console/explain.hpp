@@ -11,7 +11,6 @@
 #include "weir/job.hpp"
 #include "weir/key_policy.hpp"
 #include "weir/registered_worker.hpp"
-#include "weir/rule/shards.hpp"
 #include "weir/unique.hpp"
 #include "weir/worker/memo.hpp"
 
@@ -37,7 +36,7 @@ struct explanation {
 /// Whether the queue of a job is held back by a snooze, since it has a due job and is in no scan.
 /// Empty: it is not to be found out among so many queues.
 inline boost::asio::awaitable<std::optional<bool>> is_held_back(console_queue q, std::string name) {
-  bool const schedules = rule::holds_schedules(name);
+  bool const schedules = name.starts_with(companion_prefix);
   for (std::uint32_t shard = 0; shard != q.get_store().shard_count(); ++shard) {
     command::scan_visible_queues const scan{.shard = shard, .limit = 1000, .schedules = schedules};
     auto const [ec, due] = co_await async_execute(q.get_store(), scan, as_value);
