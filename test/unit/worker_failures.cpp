@@ -128,7 +128,7 @@ constexpr std::string_view one = R"({"text":"","number":0})";
 
 template <class Store>
 struct failing_queue_of : worker_fixture {
-  failing_queue_of() {
+  explicit failing_queue_of(weir::worker_options o = {}) : options{std::move(o)} {
     worker.on_event([this](weir::worker_event const& e) {
       ++events[e.kind];
       if (e.kind == kind::damaged) damaged += e.count;
@@ -170,9 +170,10 @@ struct failing_queue_of : worker_fixture {
     return sum;
   }
 
+  weir::worker_options options;
   Store observed{store, io};
   weir::worker<Store, weir::manual_clock, weir::constant_backoff> worker{
-      observed, {}, clock, weir::constant_backoff{10s}, weir::id_source::seeded(1)};
+      observed, options, clock, weir::constant_backoff{10s}, weir::id_source::seeded(1)};
   std::map<std::string, int> runs;
   std::vector<std::string> told;
   std::uint32_t damaged = 0;
@@ -236,6 +237,27 @@ BOOST_AUTO_TEST_CASE(what_a_store_that_executes_at_once_does_not_complete_is_com
       BOOST_TEST(f.stats("bad").completed == 20);
       BOOST_TEST(f.events[kind::completed] == 40);
       BOOST_TEST(f.events[kind::lease_lost] == 0);
+    }
+  }
+}
+
+// Jobs of two queues end by turns.
+BOOST_AUTO_TEST_CASE(F93_a_completion_that_fails_at_once_costs_no_job_of_another_queue) {
+  for (bool const throws : {false, true}) {
+    BOOST_TEST_CONTEXT("throws: " << throws) {
+      failing_queue_of<answering_at_once> f{{.concurrency = 40, .quantum = 1}};
+      for (int i = 0; i != 40; ++i) f.enqueue("note", one, i % 2 == 0 ? "good" : "bad");
+      int failures = 0;
+      f.observed.plan().fails = [&](std::string_view what, std::string_view queue) {
+        if (what != "complete" || queue != "bad") return weir::error_code{};
+        if (throws && failures++ == 0) throw std::runtime_error{"no idea"};
+        return throws ? weir::error_code{} : make_error_code(errc::store_unavailable);
+      };
+      f.start();
+      BOOST_TEST(f.runs["good"] == 20);
+      BOOST_TEST(f.stats("good").completed == 20);
+      BOOST_TEST(f.events[kind::lease_lost] == (throws ? 1 : 0));
+      if (!throws) BOOST_TEST(f.observed.plan().asked["complete bad"] <= 2);
     }
   }
 }

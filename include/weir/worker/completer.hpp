@@ -34,12 +34,8 @@ class completer {
 
   /// To be stored at the next `flush`.
   void add(std::shared_ptr<active_job> job, std::string stored) {
-    if (core_->store.executes_now() && !lines_.contains(job->queue)) {
-      at_once_.push_back({std::move(job), std::move(stored)});
-      return;
-    }
-    auto& line = line_of(job->queue);
-    line.waiting.push_back({std::move(job), std::move(stored)});
+    auto& to = core_->store.executes_now() ? at_once_ : line_of(job->queue).waiting;
+    to.push_back({std::move(job), std::move(stored)});
   }
 
   /// Stores what was added.
@@ -78,31 +74,35 @@ class completer {
   /// queue that ended one after the other. Those that are not stored get into their queue's line.
   void store_now() {
     auto all = std::exchange(at_once_, {});
-    std::span<done> rest{all};
-    try {
-      while (!rest.empty()) {
-        auto const& queue = rest.front().job->queue;
-        auto const others =
-            std::ranges::find_if(rest, [&](auto const& d) { return d.job->queue != queue; });
-        auto const batch =
-            rest.first(fitting(rest.first(static_cast<std::size_t>(others - rest.begin()))));
-        auto const asked = request_of(batch);
-        request complete{{.queue = queue, .jobs = asked.views}};
-        core_->ask_now(complete);
-        if (complete.error) {
-          if (complete.error == condition::transient) core_->tell_failure(complete.error, queue);
+    for (std::span<done> rest{all}; !rest.empty();) {
+      auto const& queue = rest.front().job->queue;
+      auto const others =
+          std::ranges::find_if(rest, [&](auto const& d) { return d.job->queue != queue; });
+      auto const batch =
+          rest.first(fitting(rest.first(static_cast<std::size_t>(others - rest.begin()))));
+      rest = rest.subspan(batch.size());
+      try {
+        if (!stored_now(queue, batch)) {
           auto& waiting = line_of(queue).waiting;
           waiting.insert(waiting.end(), batch.begin(), batch.end());
-        } else {
-          settle(batch, complete.answer);
         }
-        rest = rest.subspan(batch.size());
+      } catch (...) {
+        give_up(batch, std::current_exception());
       }
-    } catch (...) {
-      give_up(rest, std::current_exception());
     }
     all.clear();
     if (at_once_.empty()) at_once_.swap(all);
+  }
+
+  /// Where the last ones of the queue were not stored, these go after them.
+  [[nodiscard]] bool stored_now(std::string const& queue, std::span<done> batch) {
+    if (lines_.contains(queue)) return false;
+    auto const asked = request_of(batch);
+    request complete{{.queue = queue, .jobs = asked.views}};
+    core_->ask_now(complete);
+    if (!complete.error) settle(batch, complete.answer);
+    if (complete.error == condition::transient) core_->tell_failure(complete.error, queue);
+    return !complete.error;
   }
 
   // Inlined by g++ 12 at -O3 in two translation units, it cannot be linked.
