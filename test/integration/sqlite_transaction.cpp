@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(F53_a_command_that_fails_half_way_leaves_the_rest_of_the_tr
   BOOST_TEST(a(command::read_queue_stats{"q"})->enqueued == 3U);
 }
 
-// With less it could read not every job, and would take those for damaged.
+// Large jobs, which it cannot read, would be taken for damaged.
 BOOST_AUTO_TEST_CASE(F93_a_connection_that_cannot_read_large_jobs_sets_none_aside) {
   application a;
   std::string const large(900'000, 'x');

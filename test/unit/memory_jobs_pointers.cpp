@@ -393,7 +393,7 @@ BOOST_AUTO_TEST_CASE(R4_R8_no_queue_is_forgotten_with_its_jobs) {
   }
 }
 
-// Who asks which worker serves a queue asks the rule for its shard.
+// The shard of a queue is asked of the rule, too: to tell which worker serves it.
 BOOST_AUTO_TEST_CASE(queues_spread_over_the_shards_as_the_rule_has_it) {
   jobs_bed b{memory_options{.shards = 4}};
   for (int i = 0; i < 200; ++i) {

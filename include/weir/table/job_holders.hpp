@@ -13,7 +13,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace weir::detail {
@@ -26,7 +25,7 @@ struct job_holder {
     std::uint64_t fence;
   };
 
-  std::string_view name;
+  std::string_view name;       ///< of the key that it is kept under
   std::uint64_t leases = 0;    ///< claimed jobs that name it, whether their leases live or not
   std::uint64_t sequence = 0;  ///< of the dequeue whose leases `latest` lists; 0: none is
                                ///< remembered

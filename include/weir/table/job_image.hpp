@@ -311,9 +311,8 @@ class job_image {
       std::size_t place = 0;
       if (r.holder != nullptr) {
         place = 1 + static_cast<std::size_t>(
-                        std::ranges::lower_bound(
-                            *holders, r.holder->name, {},
-                            [](job_holder const* h) { return std::string_view{h->name}; }) -
+                        std::ranges::lower_bound(*holders, r.holder->name, {},
+                                                 [](job_holder const* h) { return h->name; }) -
                         holders->begin());
       }
       to(place);

@@ -63,6 +63,7 @@ class completer {
     std::shared_ptr<std::vector<done>> batch{};  ///< on its way
     bool busy = false;
   };
+  /// The line of the queue, which is begun at the next `flush` if it is new.
   queue_line& line_of(std::string const& queue) {
     auto& line = lines_[queue];
     if (!line.busy) idle_.push_back(queue);
@@ -94,7 +95,7 @@ class completer {
     if (at_once_.empty()) at_once_.swap(all);
   }
 
-  /// Where the last ones of the queue were not stored, these go after them.
+  /// False: they are not stored. They are not asked for while others of their queue wait for it.
   [[nodiscard]] bool stored_now(std::string const& queue, std::span<done> batch) {
     if (lines_.contains(queue)) return false;
     auto const asked = request_of(batch);

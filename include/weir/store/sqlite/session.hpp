@@ -42,7 +42,7 @@ class sqlite_session {
     if (sqlite3_txn_state(db_.handle(), "main") != SQLITE_TXN_WRITE) {
       return errc::not_in_transaction;
     }
-    // What it may not read would be taken for damaged, and be set aside.
+    // A job that is too long for it would be taken for damaged, and be set aside.
     if (sqlite3_limit(db_.handle(), SQLITE_LIMIT_LENGTH, -1) < sqlite_longest) {
       return explained(errc::invalid_option,
                        "SQLITE_LIMIT_LENGTH of the connection is below 4 MiB (4194304)");

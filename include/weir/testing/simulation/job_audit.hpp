@@ -396,10 +396,9 @@ class job_audit {
     return true;
   }
 
-  /// A lease lasts as long as it was asked for, or longer by what a store's time is rounded to.
   template <class C>
   void lasts(C const& c, duration expires_in) {
-    expect(expires_in >= c.lease && expires_in <= c.lease + coarsest_time, "R5", c.queue,
+    expect(lasts_as_asked(expires_in, c.lease), "R5", c.queue,
            "a lease that is not as long as it was asked for");
   }
 

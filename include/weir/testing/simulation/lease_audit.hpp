@@ -203,10 +203,9 @@ class lease_audit {
     extended_.insert_or_assign(std::string{c.holder}, world_.now());
   }
 
-  /// A lease lasts as long as it was asked for, or longer by what a store's time is rounded to.
   template <class C>
   void lasts(C const& c, duration expires_in) {
-    expect(expires_in >= c.ttl && expires_in <= c.ttl + coarsest_time, "R5", c.key,
+    expect(lasts_as_asked(expires_in, c.ttl), "R5", c.key,
            "a lease that is not as long as it was asked for");
   }
 

@@ -21,8 +21,11 @@
 
 namespace weir::testing::simulation {
 
-/// A store's time is no coarser than that.
-inline constexpr duration coarsest_time = std::chrono::milliseconds{1};
+/// Is a lease as long as it was asked for, or longer by what a store's time is rounded to?
+[[nodiscard]] constexpr bool lasts_as_asked(duration lasts, duration asked) noexcept {
+  constexpr duration coarsest = std::chrono::milliseconds{1};
+  return lasts >= asked && lasts <= asked + coarsest;
+}
 
 /// A promise that was found broken.
 struct broken {
