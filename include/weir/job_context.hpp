@@ -4,13 +4,14 @@
 #ifndef WEIR_JOB_CONTEXT_HPP
 #define WEIR_JOB_CONTEXT_HPP
 
+#include "weir/detail/async_lift.hpp"
 #include "weir/detail/config.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
 #include "weir/job.hpp"
 #include "weir/job_headers.hpp"
 #include "weir/job_progress.hpp"
 #include "weir/limits.hpp"
+#include "weir/parking.hpp"
 #include "weir/time.hpp"
 #include "weir/worker/notes.hpp"
 
@@ -133,7 +134,7 @@ class job_context {
   template <class Token = boost::asio::deferred_t>
   WEIR_OPERATION auto async_checkpoint(std::string bytes, Token&& token = Token{}) {
     auto initiate = [this](auto handler, std::string text) {
-      auto const op = detail::park<error_code>(notes_.get_executor(), std::move(handler));
+      auto const op = park<error_code>(notes_.get_executor(), std::move(handler));
       try {
         if (auto const ec = refusal_of(text)) {
           op->resume(ec);

@@ -7,6 +7,7 @@
 #include "weir/clock/system.hpp"
 #include "weir/concept.hpp"
 #include "weir/detail/async_command.hpp"
+#include "weir/detail/async_lift.hpp"
 #include "weir/detail/config.hpp"
 #include "weir/detail/enqueue_request.hpp"
 #include "weir/detail/job_wait.hpp"

@@ -4,6 +4,7 @@
 #include "conformance/memory_driver.hpp"
 #include "conformance/suite.hpp"
 #include "weir/clock/manual.hpp"
+#include "weir/detail/async_lift.hpp"
 #include "weir/store/memory.hpp"
 
 #include <boost/test/unit_test.hpp>

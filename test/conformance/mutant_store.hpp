@@ -8,6 +8,7 @@
 #include "weir/command/at.hpp"
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
+#include "weir/posting.hpp"
 #include "weir/store/memory.hpp"
 #include "weir/testing/capabilities.hpp"
 #include "weir/testing/commands.hpp"
@@ -122,8 +123,7 @@ class mutant_store {
           self.store_.async_execute(command, std::move(handler));
           break;
         case no_defects::waiting::told_at_once:
-          weir::detail::post_completion(self.get_executor(), std::move(handler), error_code{},
-                                        hint{});
+          weir::post_completion(self.get_executor(), std::move(handler), error_code{}, hint{});
           break;
         case no_defects::waiting::never_told: break;
       }

@@ -8,8 +8,9 @@
 #include "integration/sqlite_helper.hpp"
 #include "weir/command/at.hpp"
 #include "weir/detail/async_lift.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
+#include "weir/posting.hpp"
 #include "weir/testing/commands.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
@@ -268,7 +269,7 @@ class process_store {
           message::command, std::move(body).take(), [op](error_code ec, std::string_view bytes) {
             answer a{};
             if (!ec) wire_reader{bytes}.get(a);
-            weir::detail::post_completion(op->executor, std::move(op->handler), ec, std::move(a));
+            weir::post_completion(op->executor, std::move(op->handler), ec, std::move(a));
           });
       if (!slot.is_connected()) return;
       slot.assign([pool = self.pool_, &link, id](boost::asio::cancellation_type_t type) {

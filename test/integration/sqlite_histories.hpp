@@ -5,7 +5,7 @@
 #define WEIR_TEST_INTEGRATION_SQLITE_HISTORIES_HPP
 
 #include "sqlite_bed.hpp"
-#include "weir/detail/owned_command.hpp"
+#include "weir/owned_command.hpp"
 #include "weir/store/memory.hpp"
 #include "weir/testing/fields.hpp"
 
@@ -117,8 +117,8 @@ class history {
     told(history& h, C const& c, C const& file, std::string s, time_point t,
          std::function<void(answer const&)> f)
         : in{h},
-          command{detail::owned_command<C>{c}},
-          for_file{detail::owned_command<C>{file}},
+          command{owned_command<C>{c}},
+          for_file{owned_command<C>{file}},
           scope{std::move(s)},
           at{t},
           seen{std::move(f)} {}
@@ -148,8 +148,8 @@ class history {
     }
 
     history& in;
-    detail::owned_command<C> command;
-    detail::owned_command<C> for_file;
+    owned_command<C> command;
+    owned_command<C> for_file;
     std::string scope;
     time_point at;
     std::function<void(answer const&)> seen;

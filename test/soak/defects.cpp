@@ -3,8 +3,9 @@
 
 #include "soak/plan.hpp"
 #include "weir/clock/system.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/id_source.hpp"
+#include "weir/parking.hpp"
+#include "weir/posting.hpp"
 
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -48,9 +49,9 @@ struct passing {
   void async_execute(C const& c, handler_of<C> handler) {
     if (sticks) {
       if (stuck) {
-        return weir::detail::post_completion(get_executor(), std::move(handler),
-                                             make_error_code(weir::errc::store_unavailable),
-                                             typename C::result{});
+        return weir::post_completion(get_executor(), std::move(handler),
+                                     make_error_code(weir::errc::store_unavailable),
+                                     typename C::result{});
       }
       auto const ex = boost::asio::get_associated_executor(handler, get_executor());
       to->run(c, boost::asio::bind_executor(ex, [this, h = std::move(handler)](
@@ -62,7 +63,7 @@ struct passing {
     }
     if (hangs && ++passed % 200 == 0) {
       forgotten.push_back(
-          weir::detail::park<error_code, typename C::result>(get_executor(), std::move(handler)));
+          weir::park<error_code, typename C::result>(get_executor(), std::move(handler)));
       return;
     }
     to->run(c, std::move(handler));
@@ -323,11 +324,11 @@ class spoiled final : public engine_on<passing> {
   }
   template <class Handler, class Answer>
   void give(Handler h, Answer answer) {
-    weir::detail::post_completion(get_executor(), std::move(h), error_code{}, std::move(answer));
+    weir::post_completion(get_executor(), std::move(h), error_code{}, std::move(answer));
   }
   template <class R>
   void refuse(boost::asio::any_completion_handler<void(error_code, R)> h, error_code why) {
-    weir::detail::post_completion(get_executor(), std::move(h), std::move(why), R{});
+    weir::post_completion(get_executor(), std::move(h), std::move(why), R{});
   }
   /// It lets nothing go on that would make room.
   [[nodiscard]] bool is_full() const noexcept { return full_; }

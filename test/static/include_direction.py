@@ -36,6 +36,9 @@ LAYERS = [
     ("weir/*/*", None),  # a folder that the house does not have
     ("weir/concept.hpp", "concept"),
     ("weir/execute.hpp", "detail"),  # concepts put to use, by primitives and stores
+    ("weir/owned_command.hpp", "detail"),  # what authors of stores use
+    ("weir/parking.hpp", "detail"),
+    ("weir/posting.hpp", "detail"),
     ("weir/limiter.hpp", "primitive"),
     ("weir/uniqueness.hpp", "primitive"),
     ("weir/bucket.hpp", "primitive"),

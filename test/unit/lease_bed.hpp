@@ -7,8 +7,8 @@
 #include "weir/clock/manual.hpp"
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/lease.hpp"
+#include "weir/parking.hpp"
 #include "weir/rule/locks.hpp"
 #include "weir/rule/permits.hpp"
 #include "weir/rule/validate.hpp"
@@ -188,12 +188,12 @@ class remote_store {
       how = engine_->next.front();
       engine_->next.pop_front();
     }
-    std::shared_ptr<detail::parked<error_code, R>> op;
+    std::shared_ptr<parked<error_code, R>> op;
     if (how.deaf) {
       auto unheard = asio::bind_cancellation_slot(asio::cancellation_slot{}, std::move(handler));
-      op = detail::park<error_code, R>(executor_, std::move(unheard));
+      op = park<error_code, R>(executor_, std::move(unheard));
     } else {
-      op = detail::park<error_code, R>(executor_, std::move(handler));
+      op = park<error_code, R>(executor_, std::move(handler));
     }
     auto const answer = [e = engine_.get(), op, c, how] {
       if (!op->waiting()) return false;

@@ -3,6 +3,7 @@
 
 #include "lease_bed.hpp"
 #include "weir/backoff/constant.hpp"
+#include "weir/detail/async_lift.hpp"
 #include "weir/limiter.hpp"
 
 #include <boost/asio/associated_cancellation_slot.hpp>

@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#include "weir/detail/parking.hpp"
+#include "weir/parking.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/bind_allocator.hpp>
@@ -23,7 +23,7 @@
 
 namespace asio = boost::asio;
 using weir::error_code;
-using weir::detail::park;
+using weir::park;
 
 namespace {
 
@@ -246,7 +246,7 @@ BOOST_AUTO_TEST_CASE(what_is_kept_of_an_ended_operation_holds_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(a_handler_may_park_again) {
-  std::shared_ptr<weir::detail::parked<error_code>> op;
+  std::shared_ptr<weir::parked<error_code>> op;
   int rounds = 0;
   auto again = [&](auto& self) -> void {
     op = park<error_code>(io.get_executor(), [&](error_code) {

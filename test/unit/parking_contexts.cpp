@@ -3,7 +3,7 @@
 
 // Parked operations and the execution contexts that are destroyed under them (R7).
 
-#include "weir/detail/parking.hpp"
+#include "weir/parking.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -30,8 +30,8 @@
 
 namespace asio = boost::asio;
 using weir::error_code;
-using weir::detail::park;
-using waiter = std::shared_ptr<weir::detail::parked<error_code>>;
+using weir::park;
+using waiter = std::shared_ptr<weir::parked<error_code>>;
 
 namespace {
 

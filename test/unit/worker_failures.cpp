@@ -3,6 +3,7 @@
 
 // A queue whose commands fail: it is left alone for a while, and the others are served.
 
+#include "weir/detail/async_lift.hpp"
 #include "weir/testing/faulty_store.hpp"
 #include "worker_fixture.hpp"
 

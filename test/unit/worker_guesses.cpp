@@ -3,7 +3,8 @@
 
 // Where a worker looks first when it is told that there is a job, and what does not hold it up.
 
-#include "weir/detail/parking.hpp"
+#include "weir/parking.hpp"
+#include "weir/posting.hpp"
 #include "worker_fixture.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
@@ -50,8 +51,8 @@ class observed_store {
   std::size_t answer_housekeeping() const {
     auto all = std::exchange(*kept_, {});
     for (auto& handler : all) {
-      weir::detail::post_completion(get_executor(), std::move(handler), weir::error_code{},
-                                    std::uint32_t{0});
+      weir::post_completion(get_executor(), std::move(handler), weir::error_code{},
+                            std::uint32_t{0});
     }
     return all.size();
   }

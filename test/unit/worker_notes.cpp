@@ -4,6 +4,7 @@
 // What handlers find with their job and leave with it: headers, progress, checkpoints.
 #include "unit/slow_store.hpp"
 #include "unit/worker_fixture.hpp"
+#include "weir/detail/async_lift.hpp"
 #include "weir/testing/faulty_store.hpp"
 
 #include <boost/asio/as_tuple.hpp>

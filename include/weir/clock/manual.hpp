@@ -5,8 +5,10 @@
 #define WEIR_CLOCK_MANUAL_HPP
 
 #include "weir/concept.hpp"
-#include "weir/detail/parking.hpp"
+#include "weir/detail/async_lift.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
+#include "weir/posting.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -112,19 +114,19 @@ class manual_clock {
     auto initiate = [ex = executor](auto handler, steady_time until,
                                     std::shared_ptr<state> const& s) {
       if (s->steady_now() >= until) {
-        detail::post_completion(ex, std::move(handler), error_code{});
+        post_completion(ex, std::move(handler), error_code{});
         return;
       }
       auto const place = s->next_place(until);
       departure leave{s, place};
-      s->wait(place, detail::park<error_code>(ex, std::move(handler), std::move(leave)));
+      s->wait(place, park<error_code>(ex, std::move(handler), std::move(leave)));
     };
     return boost::asio::async_initiate<Token, void(error_code)>(
         detail::bound_initiation{std::move(executor), std::move(initiate)}, token, t, state_);
   }
 
  private:
-  using waiter = std::shared_ptr<detail::parked<error_code>>;
+  using waiter = std::shared_ptr<parked<error_code>>;
 
   struct place_in_line {
     steady_time deadline;

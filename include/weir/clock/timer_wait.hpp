@@ -7,6 +7,7 @@
 #include "weir/clock/timed_by.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/error.hpp"
+#include "weir/posting.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>

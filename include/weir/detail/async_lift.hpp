@@ -4,18 +4,11 @@
 #ifndef WEIR_DETAIL_ASYNC_LIFT_HPP
 #define WEIR_DETAIL_ASYNC_LIFT_HPP
 
-#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
+#include "weir/posting.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
-#include <boost/asio/append.hpp>
-#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
-#include <boost/asio/execution/blocking.hpp>
-#include <boost/asio/execution/outstanding_work.hpp>
-#include <boost/asio/post.hpp>
-#include <boost/asio/prefer.hpp>
-#include <boost/asio/require.hpp>
 
 #include <memory>
 #include <new>
@@ -45,34 +38,6 @@ class bound_initiation {
   Executor executor_;
   Initiate initiate_;
 };
-
-/// Posts a handler through `fallback`, which dispatches it to the executor that it is associated
-/// with.
-template <class Executor, class Handler, class... Args>
-void post_through(Executor const& fallback, Handler handler, Args... args) {
-  namespace asio = boost::asio;
-  auto const own = asio::get_associated_executor(handler, fallback);
-  post_task(fallback, [work = asio::prefer(own, asio::execution::outstanding_work.tracked),
-                       handler = std::move(handler), ... args = std::move(args)]() mutable {
-    dispatch_task(work, [handler = std::move(handler), ... args = std::move(args)]() mutable {
-      std::move(handler)(std::move(args)...);
-    });
-  });
-}
-
-/// Posts the handler with its arguments to the executor that it is associated with, never inline:
-/// that would overflow the stack of a loop. An erased handler's executor cannot promise not to
-/// block, so such a handler takes the way through `fallback`.
-template <class Executor, class Handler, class... Args>
-void post_completion(Executor const& fallback, Handler&& handler, Args&&... args) {
-  namespace asio = boost::asio;
-  auto const own = asio::get_associated_executor(handler, fallback);
-  if constexpr (asio::can_require_v<decltype(own), asio::execution::blocking_t::never_t>) {
-    asio::post(own, asio::append(std::forward<Handler>(handler), std::forward<Args>(args)...));
-  } else {
-    post_through(fallback, std::forward<Handler>(handler), std::forward<Args>(args)...);
-  }
-}
 
 /// A result whose error comes with a value that says more of it: the operation completes with both.
 template <class T>

@@ -13,6 +13,7 @@
 #include "weir/detail/pending_take.hpp"
 #include "weir/detail/spawn.hpp"
 #include "weir/error.hpp"
+#include "weir/posting.hpp"
 #include "weir/rule/buckets.hpp"
 #include "weir/take_options.hpp"
 

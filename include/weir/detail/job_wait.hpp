@@ -6,11 +6,11 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/detail/erased.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/detail/spawn.hpp"
 #include "weir/error.hpp"
 #include "weir/job.hpp"
 #include "weir/limits.hpp"
+#include "weir/parking.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>

@@ -6,9 +6,9 @@
 
 #include "weir/concept.hpp"
 #include "weir/detail/alarm.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/any_io_executor.hpp>

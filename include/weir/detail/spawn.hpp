@@ -5,8 +5,8 @@
 #define WEIR_DETAIL_SPAWN_HPP
 
 #include "weir/detail/erased.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/any_completion_executor.hpp>

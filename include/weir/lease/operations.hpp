@@ -14,6 +14,7 @@
 #include "weir/lease/holding.hpp"
 #include "weir/lease/pursuit.hpp"
 #include "weir/lease/returns.hpp"
+#include "weir/posting.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/time.hpp"
 

@@ -6,9 +6,9 @@
 
 #include "weir/command/permits.hpp"
 #include "weir/detail/context_gate.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
 #include "weir/lease.hpp"
+#include "weir/parking.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 

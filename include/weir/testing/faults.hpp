@@ -4,7 +4,7 @@
 #ifndef WEIR_TESTING_FAULTS_HPP
 #define WEIR_TESTING_FAULTS_HPP
 
-#include "weir/detail/parking.hpp"
+#include "weir/parking.hpp"
 #include "weir/testing/dice.hpp"
 #include "weir/time.hpp"
 

@@ -8,8 +8,9 @@
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
 #include "weir/detail/erased.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
+#include "weir/posting.hpp"
 #include "weir/testing/faults.hpp"
 #include "weir/time.hpp"
 
@@ -128,11 +129,11 @@ class faulty_operation : public std::enable_shared_from_this<faulty_operation<An
 
   void hang() {
     if (gives_up()) return;
-    to_.faults.keep(weir::detail::park<error_code, Answer>(to_.executor, std::move(handler_)));
+    to_.faults.keep(weir::park<error_code, Answer>(to_.executor, std::move(handler_)));
   }
 
   void finish(error_code ec, Answer got) {
-    weir::detail::post_completion(to_.executor, std::move(handler_), ec, std::move(got));
+    weir::post_completion(to_.executor, std::move(handler_), ec, std::move(got));
   }
 
   /// Was it cancelled between two phases, when nobody listened? Then that is its end.

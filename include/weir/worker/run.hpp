@@ -5,10 +5,11 @@
 #define WEIR_WORKER_RUN_HPP
 
 #include "weir/detail/config.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/detail/spawn.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/log.hpp"
+#include "weir/parking.hpp"
+#include "weir/posting.hpp"
 #include "weir/worker/claims.hpp"
 #include "weir/worker/contention.hpp"
 #include "weir/worker/core.hpp"

@@ -9,6 +9,7 @@
 #include "weir/detail/engine_call.hpp"
 #include "weir/detail/engine_way.hpp"
 #include "weir/error.hpp"
+#include "weir/posting.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/store/memory/bucket_steps.hpp"
 #include "weir/store/memory/buckets.hpp"

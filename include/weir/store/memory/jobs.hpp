@@ -5,8 +5,8 @@
 #define WEIR_STORE_MEMORY_JOBS_HPP
 
 #include "weir/command/jobs.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
 #include "weir/rule/shards.hpp"
 #include "weir/store/memory/options.hpp"
 #include "weir/table/job_budget.hpp"

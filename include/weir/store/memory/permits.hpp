@@ -5,8 +5,8 @@
 #define WEIR_STORE_MEMORY_PERMITS_HPP
 
 #include "weir/command/permits.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
 #include "weir/rule/permits.hpp"
 #include "weir/store/memory/lease_table.hpp"
 #include "weir/store/memory/options.hpp"

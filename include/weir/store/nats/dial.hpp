@@ -5,10 +5,10 @@
 #define WEIR_STORE_NATS_DIAL_HPP
 
 #include "weir/detail/explained.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
+#include "weir/parking.hpp"
 #include "weir/store/nats/address.hpp"
 #include "weir/store/nats/connection.hpp"
 #include "weir/store/nats/options.hpp"

@@ -6,8 +6,8 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/command/permits.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
 #include "weir/store/nats/balance.hpp"
 #include "weir/store/nats/errand.hpp"
 #include "weir/store/nats/job_calls.hpp"

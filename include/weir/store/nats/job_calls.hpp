@@ -5,9 +5,9 @@
 #define WEIR_STORE_NATS_JOB_CALLS_HPP
 
 #include "weir/command/jobs.hpp"
-#include "weir/detail/owned_command.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/owned_command.hpp"
+#include "weir/parking.hpp"
 #include "weir/rule/bytes.hpp"
 #include "weir/store/nats/errand.hpp"
 #include "weir/store/nats/job_fields.hpp"

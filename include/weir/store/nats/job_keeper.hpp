@@ -6,10 +6,10 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
+#include "weir/parking.hpp"
 #include "weir/store/nats/image_writer.hpp"
 #include "weir/store/nats/job_calls.hpp"
 #include "weir/store/nats/job_feed.hpp"

@@ -6,10 +6,10 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
+#include "weir/parking.hpp"
 #include "weir/store/nats/address.hpp"
 #include "weir/store/nats/connection.hpp"
 #include "weir/store/nats/conversation.hpp"

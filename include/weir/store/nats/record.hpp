@@ -6,10 +6,10 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/command/list.hpp"
-#include "weir/detail/owned_command.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
+#include "weir/owned_command.hpp"
+#include "weir/parking.hpp"
 #include "weir/store/nats/bytes.hpp"
 #include "weir/store/nats/errand.hpp"
 #include "weir/store/nats/link.hpp"

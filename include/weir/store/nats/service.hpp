@@ -6,9 +6,9 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/command/list.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
 #include "weir/store/nats/followers.hpp"
 #include "weir/store/nats/home.hpp"
 #include "weir/store/nats/link.hpp"

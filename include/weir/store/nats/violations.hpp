@@ -4,8 +4,8 @@
 #ifndef WEIR_STORE_NATS_VIOLATIONS_HPP
 #define WEIR_STORE_NATS_VIOLATIONS_HPP
 
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
 
 #include <cstdint>
 #include <map>

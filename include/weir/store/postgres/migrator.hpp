@@ -4,9 +4,9 @@
 #ifndef WEIR_STORE_POSTGRES_MIGRATOR_HPP
 #define WEIR_STORE_POSTGRES_MIGRATOR_HPP
 
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
+#include "weir/parking.hpp"
 #include "weir/store/postgres/failure.hpp"
 #include "weir/store/postgres/link.hpp"
 #include "weir/store/postgres/migration.hpp"

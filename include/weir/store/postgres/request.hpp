@@ -4,8 +4,8 @@
 #ifndef WEIR_STORE_POSTGRES_REQUEST_HPP
 #define WEIR_STORE_POSTGRES_REQUEST_HPP
 
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
 #include "weir/store/postgres/call.hpp"
 #include "weir/store/postgres/rows.hpp"
 #include "weir/store/postgres/step.hpp"

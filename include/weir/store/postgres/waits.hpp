@@ -6,9 +6,9 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/command/permits.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
 #include "weir/rule/shards.hpp"
 #include "weir/store/postgres/call.hpp"
 #include "weir/store/postgres/listener.hpp"

@@ -6,9 +6,9 @@
 
 #include "weir/detail/explained.hpp"
 #include "weir/detail/outage.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/hint_line.hpp"
 #include "weir/store/redis/hints.hpp"

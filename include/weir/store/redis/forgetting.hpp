@@ -5,9 +5,9 @@
 #define WEIR_STORE_REDIS_FORGETTING_HPP
 
 #include "weir/command/jobs.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
 #include "weir/store/redis/backend.hpp"
 #include "weir/store/redis/call.hpp"
 #include "weir/store/redis/job_calls.hpp"

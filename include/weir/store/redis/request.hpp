@@ -4,8 +4,8 @@
 #ifndef WEIR_STORE_REDIS_REQUEST_HPP
 #define WEIR_STORE_REDIS_REQUEST_HPP
 
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
 #include "weir/rule/bytes.hpp"
 #include "weir/store/redis/buckets.hpp"
 #include "weir/store/redis/call.hpp"

@@ -5,9 +5,9 @@
 #define WEIR_STORE_SQLITE_REQUEST_HPP
 
 #include "weir/command/list.hpp"
-#include "weir/detail/owned_command.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/owned_command.hpp"
+#include "weir/parking.hpp"
 #include "weir/store/sqlite/size.hpp"
 #include "weir/store/sqlite/tables.hpp"
 #include "weir/time.hpp"

@@ -6,9 +6,9 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/command/permits.hpp"
-#include "weir/detail/owned_command.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/owned_command.hpp"
+#include "weir/parking.hpp"
 #include "weir/rule/permits.hpp"
 #include "weir/store/sqlite/request.hpp"
 #include "weir/store/sqlite/tables.hpp"

@@ -6,8 +6,8 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/command/permits.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/rule/permits.hpp"
 #include "weir/store/sqlite/connection.hpp"

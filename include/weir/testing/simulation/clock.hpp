@@ -6,8 +6,9 @@
 
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
+#include "weir/posting.hpp"
 #include "weir/testing/simulation/world.hpp"
 #include "weir/time.hpp"
 
@@ -66,7 +67,7 @@ class simulated_clock {
     std::uint64_t arrival = 0;
     friend constexpr auto operator<=>(place_in_line const&, place_in_line const&) = default;
   };
-  using waiter = std::shared_ptr<weir::detail::parked<error_code>>;
+  using waiter = std::shared_ptr<weir::parked<error_code>>;
 
   struct state {
     state(world& w, std::int64_t skew) : in{w}, rate{1'000'000 + skew} {}
@@ -100,14 +101,14 @@ class simulated_clock {
                    std::shared_ptr<state> const& s) {
     auto const now = uptime + s->elapsed();
     if (now >= until) {
-      weir::detail::post_completion(ex, std::move(handler), error_code{});
+      weir::post_completion(ex, std::move(handler), error_code{});
       return;
     }
     place_in_line const place{until, ++s->arrivals};
     auto leave = [weak = std::weak_ptr<state>{s}, place]() noexcept {
       if (auto const owner = weak.lock()) owner->line.erase(place);
     };
-    auto const op = weir::detail::park<error_code>(ex, std::move(handler), std::move(leave));
+    auto const op = weir::park<error_code>(ex, std::move(handler), std::move(leave));
     if (!op->waiting()) return;
     s->line.emplace(place, op);
     schedule(s, until);

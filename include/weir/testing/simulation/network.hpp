@@ -6,9 +6,10 @@
 
 #include "weir/concept.hpp"
 #include "weir/detail/async_lift.hpp"
-#include "weir/detail/owned_command.hpp"
-#include "weir/detail/parking.hpp"
 #include "weir/error.hpp"
+#include "weir/owned_command.hpp"
+#include "weir/parking.hpp"
+#include "weir/posting.hpp"
 #include "weir/rule/validate.hpp"
 #include "weir/testing/commands.hpp"
 #include "weir/testing/fields.hpp"
@@ -102,13 +103,13 @@ class network {
     using answer = typename C::result;
     if (from->dead) return;  // what its destructors still ask for never leaves the host
     if (auto const ec = rule::validate(c)) {
-      weir::detail::post_completion(from->executor, std::move(handler), ec, answer{});
+      weir::post_completion(from->executor, std::move(handler), ec, answer{});
       return;
     }
     if constexpr (waits_for_event<C>) {
       wait_for_hint(from, c, std::move(handler));
     } else {
-      auto op = weir::detail::park<error_code, answer>(from->executor, std::move(handler));
+      auto op = weir::park<error_code, answer>(from->executor, std::move(handler));
       if (std::erase(from->unknown, tag<C>()) != 0) world_.reach(rare_state::unknown_then_retried);
       dispatch(std::make_shared<trip<C>>(from, c, std::move(op), epoch_));
     }
@@ -118,7 +119,7 @@ class network {
   template <class C>
   struct trip {
     using answer = typename C::result;
-    using operation = std::shared_ptr<weir::detail::parked<error_code, answer>>;
+    using operation = std::shared_ptr<weir::parked<error_code, answer>>;
 
     trip(std::shared_ptr<link> f, C const& c, operation o, std::uint64_t e)
         : from{std::move(f)},
@@ -127,7 +128,7 @@ class network {
           epoch{e} {}
 
     std::shared_ptr<link> from;
-    weir::detail::owned_command<C> content;  // it may arrive after its sender died
+    weir::owned_command<C> content;  // it may arrive after its sender died
     operation op;
     std::uint64_t epoch;
   };
@@ -296,7 +297,7 @@ class network {
       if (auto const w = weak.lock()) world_.after(latency(), [w] { stop(*w); });
     };
     auto const op =
-        weir::detail::park<error_code, hint>(from->executor, std::move(handler), std::move(leave));
+        weir::park<error_code, hint>(from->executor, std::move(handler), std::move(leave));
     auto const t = std::make_shared<trip<C>>(from, c, op, epoch_);
     auto fate = world_.faults.below(1000);
     if (from->cut_off || down_ || fate < weather_.hint_dropped) {
@@ -367,7 +368,7 @@ class network {
   bool down_ = false;
   std::uint64_t epoch_ = 0;
   std::vector<std::shared_ptr<waiting_hint>> waits_;
-  std::vector<std::shared_ptr<weir::detail::parked<error_code, hint>>> unanswered_;
+  std::vector<std::shared_ptr<weir::parked<error_code, hint>>> unanswered_;
 };
 
 /// A process's handle of the store behind the network: a store like any other.

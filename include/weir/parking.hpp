@@ -1,13 +1,13 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#ifndef WEIR_DETAIL_PARKING_HPP
-#define WEIR_DETAIL_PARKING_HPP
+#ifndef WEIR_PARKING_HPP
+#define WEIR_PARKING_HPP
 
-#include "weir/detail/async_lift.hpp"
 #include "weir/detail/explained.hpp"
 #include "weir/detail/parking_lot.hpp"
 #include "weir/error.hpp"
+#include "weir/posting.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
@@ -24,9 +24,9 @@
 #include <type_traits>
 #include <utility>
 
-// Where an operation is kept that waits for an event: a time, a freed permit, a job. Its owner (a
-// clock, a store) keeps the shared_ptr that `park` gives it, and calls `resume` when the event has
-// come.
+// Where an operation is kept that waits for an event: a time, a freed permit, an engine's answer.
+// For authors of stores and of clocks. Its owner (a clock, a store) keeps the shared_ptr that
+// `park` gives it, and calls `resume` when the event has come.
 //
 // The operation ends in exactly one way, whichever comes first:
 // - its owner resumes it;
@@ -50,11 +50,16 @@
 // may destroy it, and its destructor may well come back to the owner. Erasing a shared_ptr under
 // the lock is harmless. `resume` returning false means that nobody was woken: the event is still to
 // be given to someone.
-namespace weir::detail {
+namespace weir {
 
-/// An operation that waits. May be shared by threads.
+/// An operation that waits: `park` makes it. Each member may be called by any thread.
+///
+/// Of its base come `waiting()`, and what a store needs whose callers may set a bound to its
+/// operations (`with_patience`): `leaves()`, `stays()` and `lapse()`.
+///
+/// @tparam Args the handler's arguments, the first of which is an error_code
 template <class... Args>
-class parked : public parked_base {
+class parked : public detail::parked_base {
  public:
   /// Posts the handler with these arguments, never inline, if the operation still waits: only the
   /// first call wins. Returns whether this call did. Throws what posting throws: out of memory.
@@ -69,6 +74,8 @@ class parked : public parked_base {
   /// `resume` throws.
   virtual void finish(Args... args) = 0;
 };
+
+namespace detail {
 
 /// Does nothing when an operation is gone: for owners that look at `waiting()` instead.
 struct not_told {
@@ -187,6 +194,8 @@ class parked_operation final : public parked<Args...> {
   [[no_unique_address]] OnGone on_gone_;
 };
 
+}  // namespace detail
+
 /// Parks an operation until it is resumed.
 ///
 /// @param fallback the executor of a handler that has none, and the way to that of an erased one
@@ -201,11 +210,11 @@ class parked_operation final : public parked<Args...> {
 /// While it waits, both executors' contexts have work, so that their `run` does not return. The
 /// operation's own memory comes from Asio's recycling allocator and not from the handler's: an
 /// owner may hold it longer than the handler lives.
-template <class... Args, class Handler, class OnGone = not_told>
+template <class... Args, class Handler, class OnGone = detail::not_told>
 [[nodiscard]] std::shared_ptr<parked<Args...>> park(boost::asio::any_io_executor const& fallback,
                                                     Handler handler, OnGone on_gone = {}) {
   namespace asio = boost::asio;
-  using operation = parked_operation<Handler, OnGone, Args...>;
+  using operation = detail::parked_operation<Handler, OnGone, Args...>;
   static_assert(std::is_nothrow_invocable_v<OnGone&>);
 
   auto slot = asio::get_associated_cancellation_slot(handler);
@@ -226,6 +235,6 @@ template <class... Args, class Handler, class OnGone = not_told>
   return op;
 }
 
-}  // namespace weir::detail
+}  // namespace weir
 
 #endif

@@ -1,8 +1,8 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#ifndef WEIR_DETAIL_OWNED_COMMAND_HPP
-#define WEIR_DETAIL_OWNED_COMMAND_HPP
+#ifndef WEIR_OWNED_COMMAND_HPP
+#define WEIR_OWNED_COMMAND_HPP
 
 #include "weir/command/jobs.hpp"
 #include "weir/decision.hpp"
@@ -22,19 +22,24 @@
 #include <string_view>
 #include <type_traits>
 
-namespace weir::detail {
+namespace weir {
 
 /// A command with copies of all that it views. An operation may end, and its caller's texts with
-/// it, while the store still reads them: in a thread of its own, or in several steps.
+/// it, while the store still reads them: in a thread of its own, or in several steps. For authors
+/// of stores. It is neither copied nor moved, because the command views it.
+///
+/// @tparam C one of the commands (`weir/command/`)
 template <class C>
 class owned_command {
  public:
+  /// Copies the command, and its texts. Throws `std::bad_alloc`.
   explicit owned_command(C const& c) : command_{c} {
     boost::pfr::for_each_field(command_, [this](auto& field) { this->keep(field); });
   }
   owned_command(owned_command const&) = delete;
   owned_command& operator=(owned_command const&) = delete;
 
+  /// The command. It is valid as long as this is.
   [[nodiscard]] C const& get() const noexcept { return command_; }
 
  private:
@@ -76,6 +81,6 @@ class owned_command {
   C command_;
 };
 
-}  // namespace weir::detail
+}  // namespace weir
 
 #endif
