@@ -24,6 +24,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <semaphore>
 #include <span>
 #include <utility>
@@ -119,7 +120,11 @@ struct engine_mutant_driver {
 
   [[nodiscard]] static capabilities declared() { return Driver::declared(); }
   store make(boost::asio::any_io_executor const& ex) {
-    real_store real{ex, driver()};
+    real_store const real = [&] {
+      static std::mutex one_at_a_time;
+      std::lock_guard const lock{one_at_a_time};
+      return real_store{ex, driver()};
+    }();
     return store{mutant{real, which}, real};
   }
 
@@ -133,18 +138,21 @@ struct engine_mutant_driver {
   }
 };
 
-/// Hunts them until each is caught once.
+/// Hunts them until each is caught once, several at a time: those that never answer, or never wake
+/// anybody, take as long as their callers are patient.
 template <class Defects, class Driver, class Suite>
 void hunt_on_engine(std::span<mutant const> mutants, Suite suite) {
   hunt<Defects, engine_mutant_driver<Defects, Driver>>(
-      mutants, [suite](auto& driver, report& out, settings const& s) {
+      mutants,
+      [suite](auto& driver, report& out, settings const& s) {
         auto first = s;
         first.histories = 20;
         first.real_histories = 1;
         // Being slow is not what a defect is to be caught by.
-        first.patience = std::max<duration>(first.patience, std::chrono::seconds{20});
+        first.patience = std::max<duration>(first.patience, std::chrono::seconds{8});
         suite(driver, out, first);
-      });
+      },
+      8);
 }
 
 }  // namespace weir::testing

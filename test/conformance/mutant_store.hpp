@@ -18,10 +18,13 @@
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_future.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <iomanip>
 #include <iostream>
 #include <memory>
@@ -30,6 +33,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 // Deliberate defects, to see that the suite finds them: each is a memory store in which one command
 // does the wrong thing. A noun's defects are one class, of which a number picks one, so that they
@@ -203,15 +207,17 @@ struct mutant {
 /// Runs the suite on each mutant, first what looks for the failure that it brings back, and prints
 /// what caught it. Fails for every one that survives, and if the suite finds fault with the store
 /// that has no defect.
+/// @param hunters how many mutants are run at a time: most of those on an engine wait
 template <class Defects, class Driver = mutant_driver<Defects>, class Suite>
-void hunt(std::span<mutant const> mutants, Suite&& suite) {
-  settings s;
-  s.histories = 40;
-  s.concurrent = 4;
-  s.operations = 40;
-  s.threads = 1;  // races are between the two steps of a command: the same in every run
-  s.shrinking = 60;
+void hunt(std::span<mutant const> mutants, Suite const& suite, std::size_t hunters = 1) {
+  settings all;
+  all.histories = 40;
+  all.concurrent = 4;
+  all.operations = 40;
+  all.threads = 1;  // races are between the two steps of a command: the same in every run
+  all.shrinking = 60;
   auto const caught_by = [&](int which, std::string_view only) {
+    auto s = all;
     // Some mutants never answer; the store without a defect does, on however slow a machine.
     s.patience = std::chrono::seconds{which < 0 ? 120 : 3};
     s.until_first_failure = which >= 0;
@@ -229,10 +235,23 @@ void hunt(std::span<mutant const> mutants, Suite&& suite) {
 
   auto const without = caught_by(-1, "");
   BOOST_TEST(without.empty(), "the suite finds fault with no defect:" << without);
+  std::vector<std::string> found(mutants.size());
+  {
+    boost::asio::thread_pool pool{hunters};
+    std::vector<std::future<void>> hunts;
+    for (std::size_t i = 0; i != mutants.size(); ++i) {
+      auto hunt_one = [&, i] {
+        found[i] = caught_by(mutants[i].which, mutants[i].failure);
+        if (found[i].empty()) found[i] = caught_by(mutants[i].which, "");
+      };
+      hunts.push_back(boost::asio::post(pool, boost::asio::use_future(hunt_one)));
+    }
+    for (auto& h : hunts) h.get();
+  }
   std::size_t caught = 0;
-  for (auto const& m : mutants) {
-    auto checks = caught_by(m.which, m.failure);
-    if (checks.empty()) checks = caught_by(m.which, "");
+  for (std::size_t i = 0; i != mutants.size(); ++i) {
+    auto const& m = mutants[i];
+    auto const& checks = found[i];
     std::cout << "  " << std::left << std::setw(4) << m.failure << ' ' << m.defect
               << (checks.empty() ? "\n      SURVIVED" : checks) << std::endl;
     caught += checks.empty() ? 0U : 1U;

@@ -64,7 +64,7 @@ inline constexpr mutant permit_mutants[] = {
     {newcomers_overtake, "F10", "newcomers without patience overtake the line"},
     {tickets_never_lapse, "R6", "a ticket stays when its holder is gone"},
     {hints_for_everyone, "F10", "everyone who waits is woken at once"},
-    {hints_for_nobody, "F38", "nobody is told of a free permit"},
+    {hints_for_nobody, "F10", "nobody is told of a free permit"},
     {hints_for_the_early, "F38",
      "who begins to wait when a permit is free is told of the next one"},
     {everyone_retries_at_once, "F10", "all who wait are told to come back at the first expiry"},
