@@ -36,6 +36,7 @@ LAYERS = [
     ("weir/*/*", None),  # a folder that the house does not have
     ("weir/concept.hpp", "concept"),
     ("weir/execute.hpp", "detail"),  # concepts put to use, by primitives and stores
+    ("weir/engine_store.hpp", "detail"),
     ("weir/owned_command.hpp", "detail"),  # what authors of stores use
     ("weir/parking.hpp", "detail"),
     ("weir/posting.hpp", "detail"),

@@ -62,6 +62,10 @@ concept engine_command = is_listed<C, command::permit_commands::list, command::l
 /// One of those that are steps.
 template <class C> concept engine_step = engine_command<C> && !command::waits_for_event<C>;
 
+/// Those that an engine executes: all, unless it says otherwise.
+template <class Engine, class C>
+inline constexpr bool engine_executes = engine_step<C>;
+
 /// From the store to its engine, which is not known to callers in a program that compiles it apart.
 template <class Engine, class C>
 struct engine_way {

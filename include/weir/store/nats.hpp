@@ -5,21 +5,17 @@
 #define WEIR_STORE_NATS_HPP
 
 #include "weir/clock/system.hpp"
-#include "weir/command/at.hpp"
 #include "weir/concept.hpp"
-#include "weir/detail/async_lift.hpp"
 #include "weir/detail/config.hpp"
-#include "weir/detail/engine_call.hpp"
+#include "weir/engine_store.hpp"
 #include "weir/error.hpp"
 #include "weir/failure.hpp"
 #include "weir/store/nats/address.hpp"
 #include "weir/store/nats/names.hpp"
 #include "weir/store/nats/options.hpp"
-#include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
 
 #include <concepts>
@@ -38,12 +34,13 @@ class nats_engine;
                                                             nats_address address,
                                                             nats_options const& options);
 void run_nats(nats_engine& engine, boost::asio::any_completion_handler<void(error_code)> handler);
-void close_nats(nats_engine& engine);
+void close_engine(nats_engine& engine);
 [[nodiscard]] store_failure last_failure_of(nats_engine const& engine);
 
-/// A step that a NATS store executes. Full buckets the server forgets by itself.
+/// Full buckets the server forgets by itself.
 template <class C>
-concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets>;
+inline constexpr bool engine_executes<nats_engine, C> =
+    engine_step<C> && !std::same_as<C, command::reap_buckets>;
 
 }  // namespace detail
 
@@ -195,15 +192,20 @@ concept nats_executed = engine_step<C> && !std::same_as<C, command::reap_buckets
 /// subscribing to `$JS.API.>` they see the names of keys. Give users who need JetStream an account
 /// of their own.
 ///
+/// A command that is cancelled was executed, or not. A wait for a permit ends at most
+/// `poll_interval` after there is reason for it; one for jobs when some queue of the shard may be
+/// due, whichever process made it so, and a lost connection may lose such hints. `close` ends the
+/// connection: writes under way are `outcome_unknown`, whatever else is, and later ones, are
+/// `closed` or `store_unavailable`, and `async_run` completes.
+///
 /// On the server stays: for each key a message, until two hours after all of it is over (a minute
 /// where nothing is held, or of a bucket that is full within a minute); eight and one for each
 /// shard, which name the owners; one with the time; for each shard its last three images and the
 /// log since one of them; and what is kept for a store that is full: `nats_options::reserve`, and
 /// for each shard that takes more than half of that 1.4 times its image.
-class nats_store {
+class nats_store : public engine_store<nats_store, detail::nats_engine> {
  public:
-  using executor_type = boost::asio::any_io_executor;  ///< where the connection lives
-  using clock_type = system_clock;                     ///< how primitives on it wait
+  using clock_type = system_clock;  ///< how primitives on it wait
 
   /// Connects to nothing yet.
   ///
@@ -213,9 +215,8 @@ class nats_store {
   /// @param options how it behaves
   explicit nats_store(executor_type executor, nats_address address = nats_address{},
                       nats_options const& options = {})
-      : executor_{std::move(executor)},
-        shards_{detail::bounded(options).shards},
-        engine_{detail::make_nats_engine(executor_, std::move(address), options)} {}
+      : engine_store{executor, detail::bounded(options).shards,
+                     detail::make_nats_engine(executor, std::move(address), options)} {}
 
   /// The same, with the addresses in one line.
   ///
@@ -226,77 +227,13 @@ class nats_store {
   nats_store(executor_type executor, std::string_view urls, nats_options const& options = {})
       : nats_store{std::move(executor), nats_address::parse(urls).value(), options} {}
 
-  /// The one that it was given.
-  [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
-
-  /// The same store for callers who cannot wait: a request path, say. Calls by way of this handle,
-  /// and of its copies, end within `most`. What was not given to the engine by then never is:
-  /// `store_unavailable`, or why it is refused. What was is `outcome_unknown`. Waits for hints are
-  /// not bounded.
-  ///
-  /// @param most held within 1 ms and `limits::span`
-  [[nodiscard]] nats_store with_patience(duration most) const {
-    auto out = *this;
-    out.patience_ = detail::bounded_patience(most);
-    return out;
-  }
-
-  /// Why commands fail, or failed last: that the servers are away or refuse us, or were never
-  /// asked, since `async_run` was not called. May be called by any thread.
-  [[nodiscard]] store_failure last_failure() const { return detail::last_failure_of(*engine_); }
-
   /// Keeps a connection to a server, and makes another one whenever it ends, until `close`.
   /// Completes with `void(error_code)`: success after `close`, `already_started` where it runs.
   /// Cancelling it (any kind) completes it with `operation_aborted`; the connection goes on.
   template <class Token = boost::asio::deferred_t>
   WEIR_OPERATION auto async_run(Token&& token = {}) const {
-    auto initiate = [](boost::asio::any_completion_handler<void(error_code)> handler,
-                       std::shared_ptr<detail::nats_engine> const& on) {
-      detail::run_nats(*on, std::move(handler));
-    };
-    return boost::asio::async_initiate<Token, void(error_code)>(
-        detail::bound_initiation{executor_, initiate}, token, engine_);
+    return async_start(&detail::run_nats, std::forward<Token>(token));
   }
-
-  /// How many shards the jobs are in: `nats_options::shards`.
-  [[nodiscard]] std::uint32_t shard_count() const noexcept { return shards_; }
-
-  /// Executes a command, and posts its handler. Cancelling it (any kind) completes it with
-  /// `operation_aborted`: it was executed, or not.
-  template <detail::nats_executed C, class Token>
-  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
-                                     std::forward<Token>(token));
-  }
-
-  /// Executes a command as if at `a.time`.
-  template <detail::nats_executed C, class Token>
-  WEIR_OPERATION auto async_execute(command::at<C> const& a, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, a.command,
-                                     {.at = a.time, .patience = patience_},
-                                     std::forward<Token>(token));
-  }
-
-  /// Waits for a hint: for a permit at most for `poll_interval` after there is reason for one, and
-  /// usually not as long; for jobs, that some queue of the shard may be due, whichever process made
-  /// it so, and a lost connection may lose hints. Cancelling it (any kind) completes it with
-  /// `operation_aborted`.
-  template <class C, class Token>
-    requires command::waits_for_event<C>
-  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
-                                     std::forward<Token>(token));
-  }
-
-  /// Ends the connection: writes under way are `outcome_unknown`, whatever else is, and later ones,
-  /// are `closed` or `store_unavailable`, and `async_run` completes. Does not wait.
-  void close() const { detail::close_nats(*engine_); }
-
- private:
-  executor_type executor_;
-  std::uint32_t shards_;
-  duration patience_{};  // of each call; 0: none of its own
-  std::shared_ptr<detail::nats_engine> engine_;
 };
 
 }  // namespace weir

@@ -5,21 +5,17 @@
 #define WEIR_STORE_POSTGRES_HPP
 
 #include "weir/clock/system.hpp"
-#include "weir/command/at.hpp"
 #include "weir/command/list.hpp"
-#include "weir/detail/async_lift.hpp"
 #include "weir/detail/config.hpp"
-#include "weir/detail/engine_call.hpp"
+#include "weir/engine_store.hpp"
 #include "weir/error.hpp"
 #include "weir/failure.hpp"
 #include "weir/store/postgres/migration.hpp"
 #include "weir/store/postgres/options.hpp"
 #include "weir/store/postgres/transaction.hpp"
-#include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
 
 #include <cstdint>
@@ -35,8 +31,8 @@ class postgres_engine;
 [[nodiscard]] std::shared_ptr<postgres_engine> make_postgres_engine(
     boost::asio::any_io_executor const& executor, std::string conninfo,
     postgres_options const& options);
-void migrate_engine(postgres_engine& engine,
-                    boost::asio::any_completion_handler<void(error_code)> handler);
+void migrate_postgres(postgres_engine& engine,
+                      boost::asio::any_completion_handler<void(error_code)> handler);
 void close_engine(postgres_engine& engine);
 [[nodiscard]] store_failure last_failure_of(postgres_engine const& engine);
 
@@ -85,6 +81,14 @@ void close_engine(postgres_engine& engine);
 /// `permission_denied`; `not_enough_memory`, when the server is out of memory or of locks;
 /// `store_full`, when `max_pending` commands wait; `closed`.
 ///
+/// A command completes once it is committed. One that is cancelled completes at once: it was not
+/// executed if it had not been sent yet; otherwise it was executed, or will be, or not. A store
+/// that executes a command at a time that it was told (`command::at`) from then on removes nothing
+/// of what time has ended of its own accord: the server's clock does not know which times those
+/// were. After `close`, commands that wait for a connection end with `operation_aborted`, what was
+/// sent is still answered, and then the connections are closed. Waits for hints end with the last
+/// handle, too.
+///
 /// Known: who looks for a queue's first job goes through the index entries of jobs that are over
 /// and not vacuumed yet. The tables ask for a vacuum after thousands of those, so it is
 /// `autovacuum_naptime` that bounds them: a minute, unless it is set; where thousands of jobs are
@@ -93,9 +97,8 @@ void close_engine(postgres_engine& engine);
 /// Known: a queue's record of what came in, a row or two for each name, is kept until the queue has
 /// nothing left, is neither paused nor held, and was left alone for two days; read_queue_stats
 /// counts the leases of its queue. There is no bound but the disk.
-class postgres_store {
+class postgres_store : public engine_store<postgres_store, detail::postgres_engine> {
  public:
-  using executor_type = boost::asio::any_io_executor;  ///< of any kind
   using clock_type = system_clock;  ///< measures waits; what time it is, the server says
 
   /// Connects to nothing yet.
@@ -105,32 +108,11 @@ class postgres_store {
   /// @param options  bounds and times; held within their ranges
   explicit postgres_store(executor_type executor, std::string conninfo,
                           postgres_options const& options = {})
-      : executor_{std::move(executor)},
-        shards_{detail::bounded(options).shards},
-        engine_{detail::make_postgres_engine(executor_, std::move(conninfo), options)} {}
+      : engine_store{executor, detail::bounded(options).shards,
+                     detail::make_postgres_engine(executor, std::move(conninfo), options)} {}
 
-  /// As it was given.
-  [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
   /// By which waits are measured.
   [[nodiscard]] clock_type const& get_clock() const noexcept { return clock_; }
-  /// How many shards the job queues have, as bounded.
-  [[nodiscard]] std::uint32_t shard_count() const noexcept { return shards_; }
-
-  /// The same store for callers who cannot wait: a request path, say. Calls by way of this handle,
-  /// and of its copies, end within `most`. What was not given to the engine by then never is:
-  /// `store_unavailable`, or why it is refused. What was is `outcome_unknown`. Waits for hints are
-  /// not bounded.
-  ///
-  /// @param most held within 1 ms and `limits::span`
-  [[nodiscard]] postgres_store with_patience(duration most) const {
-    auto out = *this;
-    out.patience_ = detail::bounded_patience(most);
-    return out;
-  }
-
-  /// Why commands fail, or failed last: that the server is away or refuses us, or that the database
-  /// is not migrated. May be called by any thread.
-  [[nodiscard]] store_failure last_failure() const { return detail::last_failure_of(*engine_); }
 
   /// Brings the database to this version's schema, in one transaction, on a connection of its own;
   /// does nothing where it is that already. Several at once do it once. It may take longer than
@@ -142,55 +124,11 @@ class postgres_store {
   /// it with `operation_aborted`; it is done then, or not, or still going to be.
   template <class Token = boost::asio::deferred_t>
   WEIR_OPERATION auto async_migrate(Token&& token = {}) const {
-    auto initiate = [](boost::asio::any_completion_handler<void(error_code)> handler,
-                       std::shared_ptr<detail::postgres_engine> const& engine) {
-      detail::migrate_engine(*engine, std::move(handler));
-    };
-    return boost::asio::async_initiate<Token, void(error_code)>(
-        detail::bound_initiation{executor_, initiate}, token, engine_);
+    return async_start(&detail::migrate_postgres, std::forward<Token>(token));
   }
-
-  /// Executes a command and completes, once it is committed, by posting the handler. Cancelling it
-  /// (any kind) completes it with `operation_aborted` at once. It was not executed if it had not
-  /// been sent yet; otherwise it was executed, or will be, or not.
-  template <class C, class Token>
-    requires detail::engine_step<C>
-  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
-                                     std::forward<Token>(token));
-  }
-
-  /// Executes a command as if at `a.time`. From then on this store removes nothing of what time has
-  /// ended of its own accord: the server's clock does not know which times it was told.
-  template <class C, class Token>
-    requires detail::engine_step<C>
-  WEIR_OPERATION auto async_execute(command::at<C> const& a, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, a.command,
-                                     {.at = a.time, .patience = patience_},
-                                     std::forward<Token>(token));
-  }
-
-  /// Waits for a hint: at most for `poll_interval` after there is reason for one, and usually not
-  /// as long. Cancelling it (any kind) completes it with `operation_aborted`, and so does the end
-  /// of the last handle of the store.
-  template <class C, class Token>
-    requires(detail::engine_command<C> && command::waits_for_event<C>)
-  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
-                                     std::forward<Token>(token));
-  }
-
-  /// Lets nothing more in: later commands are `closed`, and so are waits. Those that wait for a
-  /// connection end with `operation_aborted`, what was sent is still answered, and then the
-  /// connections are closed. Does not wait.
-  void close() const { detail::close_engine(*engine_); }
 
  private:
-  executor_type executor_;
   [[no_unique_address]] system_clock clock_;
-  std::uint32_t shards_;
-  duration patience_{};  // of each call; 0: none of its own
-  std::shared_ptr<detail::postgres_engine> engine_;
 };
 
 }  // namespace weir

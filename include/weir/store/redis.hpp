@@ -5,20 +5,16 @@
 #define WEIR_STORE_REDIS_HPP
 
 #include "weir/clock/system.hpp"
-#include "weir/command/at.hpp"
 #include "weir/command/list.hpp"
-#include "weir/detail/async_lift.hpp"
 #include "weir/detail/config.hpp"
-#include "weir/detail/engine_call.hpp"
+#include "weir/engine_store.hpp"
 #include "weir/error.hpp"
 #include "weir/failure.hpp"
 #include "weir/store/redis/address.hpp"
 #include "weir/store/redis/options.hpp"
-#include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
 
 #include <concepts>
@@ -35,13 +31,14 @@ class redis_engine;
 [[nodiscard]] std::shared_ptr<redis_engine> make_redis_engine(
     boost::asio::any_io_executor const& executor, redis_address const& address,
     redis_options const& options);
-void run_engine(redis_engine& engine,
-                boost::asio::any_completion_handler<void(error_code)> handler);
+void run_redis(redis_engine& engine, boost::asio::any_completion_handler<void(error_code)> handler);
 void close_engine(redis_engine& engine);
 [[nodiscard]] store_failure last_failure_of(redis_engine const& engine);
 
-/// One run of a script. Keys expire by themselves: there is nothing to reap.
-template <class C> concept redis_step = engine_step<C> && !std::same_as<C, command::reap_buckets>;
+/// Keys expire by themselves: there is nothing to reap.
+template <class C>
+inline constexpr bool engine_executes<redis_engine, C> =
+    engine_step<C> && !std::same_as<C, command::reap_buckets>;
 
 }  // namespace detail
 
@@ -107,15 +104,20 @@ template <class C> concept redis_step = engine_step<C> && !std::same_as<C, comma
 /// names are looked up again, of several hosts and addresses the next one is tried, each with a
 /// time-out of its own, and the command, which was not executed, waits for that.
 ///
+/// A command that is cancelled was not executed if there was no connection, and otherwise is
+/// executed or not. A wait ends after `poll_interval`, or, while hints arrive, after 2 s if that is
+/// more. The time that `command::at` tells is within the years 1970 to 2223. `close` ends the
+/// connection: commands under way are `outcome_unknown`, those that wait for one are `closed`, and
+/// `async_run` completes.
+///
 /// Kept on the server for good: for each shard a fence, and the number of shards. A queue's
 /// hash of counters and its name stay until it has nothing left and was left alone for two days; a
 /// worker's housekeeping (`gc_interval`) forgets them, and removes in pieces what is over of a
 /// queue with more than 10,000 records. Jobs, dead letters and keys held by jobs stay as long as
 /// they are what they are; everything else expires, at most a minute after it is over, or a week
 /// where it is that many records.
-class redis_store {
+class redis_store : public engine_store<redis_store, detail::redis_engine> {
  public:
-  using executor_type = boost::asio::any_io_executor;  ///< of any kind
   using clock_type = system_clock;  ///< measures waits; what time it is, the server says
 
   /// Connects to nothing yet.
@@ -126,9 +128,8 @@ class redis_store {
   /// @param options  bounds and times; held within their ranges
   explicit redis_store(executor_type executor, redis_address const& address = redis_address{},
                        redis_options const& options = {})
-      : executor_{std::move(executor)},
-        shards_{detail::bounded(options).shards},
-        engine_{detail::make_redis_engine(executor_, address, options)} {}
+      : engine_store{executor, detail::bounded(options).shards,
+                     detail::make_redis_engine(executor, address, options)} {}
 
   /// The same, with an address in one line.
   ///
@@ -139,79 +140,14 @@ class redis_store {
   redis_store(executor_type executor, std::string_view url, redis_options const& options = {})
       : redis_store{std::move(executor), redis_address::parse(url).value(), options} {}
 
-  /// As it was given.
-  [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
-  /// How many shards the job queues have, as bounded.
-  [[nodiscard]] std::uint32_t shard_count() const noexcept { return shards_; }
-
-  /// The same store for callers who cannot wait: a request path, say. Calls by way of this handle,
-  /// and of its copies, end within `most`. What was not given to the engine by then never is:
-  /// `store_unavailable`, or why it is refused. What was is `outcome_unknown`. Waits for hints are
-  /// not bounded.
-  ///
-  /// @param most held within 1 ms and `limits::span`
-  [[nodiscard]] redis_store with_patience(duration most) const {
-    auto out = *this;
-    out.patience_ = detail::bounded_patience(most);
-    return out;
-  }
-
-  /// Why commands fail, or failed last: that the server is away, refuses us, or was never asked,
-  /// since `async_run` was not called. May be called by any thread.
-  [[nodiscard]] store_failure last_failure() const { return detail::last_failure_of(*engine_); }
-
   /// Keeps a connection to the server, and makes another one whenever it ends, until `close`.
   /// Completes with `void(error_code)`: success after `close`, `already_started` where it runs,
   /// `invalid_option` where the prefix is none: then it connects to nothing.
   /// Cancelling it (any kind) completes it with `operation_aborted`; the connection goes on.
   template <class Token = boost::asio::deferred_t>
   WEIR_OPERATION auto async_run(Token&& token = {}) const {
-    auto initiate = [](boost::asio::any_completion_handler<void(error_code)> handler,
-                       std::shared_ptr<detail::redis_engine> const& engine) {
-      detail::run_engine(*engine, std::move(handler));
-    };
-    return boost::asio::async_initiate<Token, void(error_code)>(
-        detail::bound_initiation{executor_, initiate}, token, engine_);
+    return async_start(&detail::run_redis, std::forward<Token>(token));
   }
-
-  /// Executes a command, and posts its handler. Cancelling it (any kind) completes it with
-  /// `operation_aborted`: it was not executed if there was no connection, and otherwise is executed
-  /// or not.
-  template <class C, class Token>
-    requires detail::redis_step<C>
-  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
-                                     std::forward<Token>(token));
-  }
-
-  /// Executes a command as if at `a.time`, within the years 1970 to 2223.
-  template <class C, class Token>
-    requires detail::redis_step<C>
-  WEIR_OPERATION auto async_execute(command::at<C> const& a, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, a.command,
-                                     {.at = a.time, .patience = patience_},
-                                     std::forward<Token>(token));
-  }
-
-  /// Waits for a hint: usually not for long after there is reason for one, and at most for
-  /// `poll_interval`, or, while hints arrive, for 2 s if that is more. Cancelling it (any kind)
-  /// completes it with `operation_aborted`.
-  template <class C, class Token>
-    requires(detail::engine_command<C> && command::waits_for_event<C>)
-  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
-                                     std::forward<Token>(token));
-  }
-
-  /// Ends the connection: commands under way are `outcome_unknown`, those that wait for one, and
-  /// later ones, are `closed`, and `async_run` completes. Does not wait.
-  void close() const { detail::close_engine(*engine_); }
-
- private:
-  executor_type executor_;
-  std::uint32_t shards_;
-  duration patience_{};  // of each call; 0: none of its own
-  std::shared_ptr<detail::redis_engine> engine_;
 };
 
 }  // namespace weir

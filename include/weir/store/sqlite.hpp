@@ -5,21 +5,17 @@
 #define WEIR_STORE_SQLITE_HPP
 
 #include "weir/clock/system.hpp"
-#include "weir/command/at.hpp"
 #include "weir/concept.hpp"
-#include "weir/detail/async_lift.hpp"
 #include "weir/detail/config.hpp"
-#include "weir/detail/engine_call.hpp"
+#include "weir/engine_store.hpp"
 #include "weir/error.hpp"
 #include "weir/failure.hpp"
 #include "weir/store/sqlite/host.hpp"
 #include "weir/store/sqlite/options.hpp"
 #include "weir/store/sqlite/transaction.hpp"
-#include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
 
 #include <cstdint>
@@ -38,7 +34,7 @@ class sqlite_engine;
     sqlite_host host);
 void open_sqlite(sqlite_engine& engine,
                  boost::asio::any_completion_handler<void(error_code)> handler);
-void close_sqlite(sqlite_engine& engine) noexcept;
+void close_engine(sqlite_engine& engine) noexcept;
 [[nodiscard]] store_failure last_failure_of(sqlite_engine const& engine);
 
 }  // namespace detail
@@ -82,14 +78,24 @@ void close_sqlite(sqlite_engine& engine) noexcept;
 /// `max_pending` commands wait; `closed`. In all cases but `outcome_unknown` nothing was changed,
 /// and the next command tries again, with what is there then.
 ///
+/// A command completes once it is committed. One that is cancelled before its transaction has begun
+/// is not executed; after that it completes as if it had not been cancelled. What is live at a time
+/// that a command is told (`command::at`) is not removed by this store's later commands either, but
+/// by those of others on the file. What stores commit ends a wait at once. What an application
+/// commits by itself does so within `poll_interval` or ten of them, see there, and so does all of
+/// other processes where they cannot tell. After `close`, what was given is still executed; then
+/// those who wait for a hint end with `operation_aborted`, and the file is closed.
+///
 /// Known: SQLite releases before 3.51.3 can, very rarely, damage a file that several connections
 /// write ("WAL-reset bug"). The store avoids what leads to it as far as it can: see
 /// store/sqlite/file.hpp, and what it asks of an application's own connections.
 template <host_clock Clock = system_clock>
-class basic_sqlite_store {
+class basic_sqlite_store : public engine_store<basic_sqlite_store<Clock>, detail::sqlite_engine> {
+  using base = engine_store<basic_sqlite_store, detail::sqlite_engine>;
+
  public:
-  using executor_type = boost::asio::any_io_executor;  ///< of any kind
-  using clock_type = Clock;                            ///< whose time it keeps
+  using typename base::executor_type;
+  using clock_type = Clock;  ///< whose time it keeps
 
   /// Opens nothing yet.
   ///
@@ -99,90 +105,24 @@ class basic_sqlite_store {
   /// @param clock    whose time it keeps
   explicit basic_sqlite_store(executor_type executor, std::string path, sqlite_options options = {},
                               Clock clock = Clock{})
-      : executor_{std::move(executor)},
-        clock_{std::move(clock)},
-        shards_{detail::bounded(options).shards},
-        engine_{detail::make_sqlite_engine(executor_, std::move(path), detail::bounded(options),
-                                           detail::sqlite_host::of(clock_))} {}
+      : base{executor, detail::bounded(options).shards,
+             detail::make_sqlite_engine(executor, std::move(path), detail::bounded(options),
+                                        detail::sqlite_host::of(clock))},
+        clock_{std::move(clock)} {}
 
-  /// As it was given.
-  [[nodiscard]] executor_type get_executor() const noexcept { return executor_; }
   /// As it was given.
   [[nodiscard]] clock_type const& get_clock() const noexcept { return clock_; }
-  /// How many shards the job queues have, as bounded.
-  [[nodiscard]] std::uint32_t shard_count() const noexcept { return shards_; }
-
-  /// The same store for callers who cannot wait: a request path, say. Calls by way of this handle,
-  /// and of its copies, end within `most`. What was not given to the engine by then never is:
-  /// `store_unavailable`, or why it is refused. What was is `outcome_unknown`. Waits for hints are
-  /// not bounded.
-  ///
-  /// @param most held within 1 ms and `limits::span`
-  [[nodiscard]] basic_sqlite_store with_patience(duration most) const {
-    auto out = *this;
-    out.patience_ = detail::bounded_patience(most);
-    return out;
-  }
-
-  /// Why commands fail, or failed last: what is wrong with the file, or the disk. May be called by
-  /// any thread.
-  [[nodiscard]] store_failure last_failure() const { return detail::last_failure_of(*engine_); }
 
   /// Opens the file, unless it is open: for those who want to know at once what is wrong with it.
   /// Completes with `void(error_code)`. Cancelling it (any kind) before it has begun completes it
   /// with `operation_aborted`.
   template <class Token = boost::asio::deferred_t>
   WEIR_OPERATION auto async_open(Token&& token = {}) const {
-    auto initiate = [](boost::asio::any_completion_handler<void(error_code)> handler,
-                       std::shared_ptr<detail::sqlite_engine> const& on) {
-      detail::open_sqlite(*on, std::move(handler));
-    };
-    return boost::asio::async_initiate<Token, void(error_code)>(
-        detail::bound_initiation{executor_, initiate}, token, engine_);
+    return this->async_start(&detail::open_sqlite, std::forward<Token>(token));
   }
-
-  /// Executes a command, in the store's thread or in place, and completes, once it is committed, by
-  /// posting the handler. Cancelling it (any kind) before its transaction has begun completes it
-  /// with `operation_aborted`, and it is not executed; after that it completes as if it had not
-  /// been cancelled.
-  template <class C, class Token>
-    requires detail::engine_step<C>
-  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
-                                     std::forward<Token>(token));
-  }
-
-  /// Executes a command as if at `a.time`, which has no effect on the store's own time. What is
-  /// live then is not removed by this store's later commands either, but by those of others on the
-  /// file.
-  template <class C, class Token>
-    requires detail::engine_step<C>
-  WEIR_OPERATION auto async_execute(command::at<C> const& a, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, a.command,
-                                     {.at = a.time, .patience = patience_},
-                                     std::forward<Token>(token));
-  }
-
-  /// Waits for a hint: what stores commit gives one at once. What an application commits by itself
-  /// does within `poll_interval` or ten of them, see there, and so does all of other processes
-  /// where they cannot tell. Cancelling it (any kind) completes it with `operation_aborted`.
-  template <class C, class Token>
-    requires command::waits_for_event<C>
-  WEIR_OPERATION auto async_execute(C const& c, Token&& token) const {
-    return detail::async_engine_call(executor_, engine_, c, {.at = {}, .patience = patience_},
-                                     std::forward<Token>(token));
-  }
-
-  /// Lets nothing more in: later commands are `closed`. What was given is still executed, then
-  /// those who wait for a hint end with `operation_aborted`, and the file is closed. Does not wait.
-  void close() const noexcept { detail::close_sqlite(*engine_); }
 
  private:
-  executor_type executor_;
   Clock clock_;
-  std::uint32_t shards_;
-  duration patience_{};  // of each call; 0: none of its own
-  std::shared_ptr<detail::sqlite_engine> engine_;
 };
 
 /// In a file, by the host's clocks.

@@ -120,7 +120,7 @@ WEIR_DECL void run_nats(nats_engine& engine,
   engine.run(std::move(handler));
 }
 
-WEIR_DECL void close_nats(nats_engine& engine) { engine.close(); }
+WEIR_DECL void close_engine(nats_engine& engine) { engine.close(); }
 
 WEIR_DECL store_failure last_failure_of(nats_engine const& engine) { return engine.last_failure(); }
 

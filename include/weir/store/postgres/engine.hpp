@@ -97,8 +97,8 @@ WEIR_DECL std::shared_ptr<postgres_engine> make_postgres_engine(
   return std::make_shared<postgres_engine>(executor, std::move(conninfo), options);
 }
 
-WEIR_DECL void migrate_engine(postgres_engine& engine,
-                              boost::asio::any_completion_handler<void(error_code)> handler) {
+WEIR_DECL void migrate_postgres(postgres_engine& engine,
+                                boost::asio::any_completion_handler<void(error_code)> handler) {
   engine.migrate(std::move(handler));
 }
 

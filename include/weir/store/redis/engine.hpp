@@ -163,8 +163,8 @@ WEIR_DECL std::shared_ptr<redis_engine> make_redis_engine(
   return std::make_shared<redis_engine>(executor, address, options);
 }
 
-WEIR_DECL void run_engine(redis_engine& engine,
-                          boost::asio::any_completion_handler<void(error_code)> handler) {
+WEIR_DECL void run_redis(redis_engine& engine,
+                         boost::asio::any_completion_handler<void(error_code)> handler) {
   engine.run(std::move(handler));
 }
 

@@ -162,7 +162,7 @@ WEIR_DECL void open_sqlite(sqlite_engine& engine,
   engine.open(std::move(handler));
 }
 
-WEIR_DECL void close_sqlite(sqlite_engine& engine) noexcept { engine.close(); }
+WEIR_DECL void close_engine(sqlite_engine& engine) noexcept { engine.close(); }
 
 WEIR_DECL store_failure last_failure_of(sqlite_engine const& engine) {
   return engine.last_failure();
