@@ -69,6 +69,8 @@ BOOST_AUTO_TEST_CASE(F86_what_the_server_has_against_us_is_told) {
   row("redis.tls", "rediss://:secret@" + at, port_of(s), brief);
   row("redis.database", "redis://:secret@" + at + "/99", port_of(s));
   row("redis.cluster_url", "redis+cluster://:secret@" + at, port_of(s));
+  server const old{{"--rename-command", "HELLO", ""}};
+  row("redis.too_old", url_of(old), port_of(old));
 }
 
 BOOST_AUTO_TEST_CASE(F86_an_option_that_is_wrong_is_named) {

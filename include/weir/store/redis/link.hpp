@@ -420,7 +420,8 @@ class redis_link final : public redis_backend,
   }
 
   error_code greeted(redis_question const& answer) override {
-    error_code const refused = answer.is_refused() ? redis_refused(answer.refusal()) : error_code{};
+    error_code const refused =
+        answer.is_refused() ? redis_greeting_refused(answer.refusal()) : error_code{};
     if (refused == errc::permission_denied) {
       tell_denied(answer.refusal(), redis_shard_count_call(names_).script().source());
     }

@@ -202,6 +202,14 @@ class redis_reply {
   return explained(ec, text.substr(0, longest));
 }
 
+/// The same of a connection that cannot begin: whatever the server said is why.
+[[nodiscard]] inline error_code redis_greeting_refused(std::string_view text) noexcept {
+  auto const ec = redis_refused(text);
+  constexpr std::size_t longest = 160;
+  return ec == errc::outcome_unknown ? explained(errc::store_unavailable, text.substr(0, longest))
+                                     : ec;
+}
+
 /// What a user lacks the right to, from the text of a refusal that is `permission_denied`. Servers
 /// say which command it is, those before Valkey 8 only where in the script it stands.
 [[nodiscard]] inline std::string redis_denied(std::string_view text, std::string_view script) {

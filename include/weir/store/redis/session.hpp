@@ -222,7 +222,7 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
     ask(hello, [this](error_code ec, redis_question& q) {
       if (ec || gone_) return;
       tell_denied(q.refusal());
-      if (q.is_refused()) return refuse(redis_refused(without_secrets(q.refusal())));
+      if (q.is_refused()) return refuse(redis_greeting_refused(without_secrets(q.refusal())));
       if (subscribes_) {
         opening_ = true;
         return listen(0);
