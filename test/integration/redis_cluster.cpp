@@ -488,6 +488,17 @@ BOOST_AUTO_TEST_CASE(R7_stores_end_at_any_moment_and_leave_nothing) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(F87_a_store_that_never_runs_connects_to_nothing) {
+  auto o = spread();
+  o.offline_patience = 200ms;
+  boost::asio::io_context io;
+  redis_store const store{io.get_executor(), shared().address(), o};
+  auto const answer = ask(io, store, command::inspect_lock{"key"});
+  BOOST_TEST_REQUIRE(is_error(answer, errc::store_unavailable));
+  BOOST_TEST(answer.error().message().ends_with("async_run was not called on this store"));
+  BOOST_TEST(happens(io, [&] { return io.stopped(); }), "it keeps its context busy");
+}
+
 BOOST_AUTO_TEST_CASE(a_cluster_that_cannot_be_reached_is_unavailable_after_the_patience) {
   auto o = spread();
   o.offline_patience = 200ms;

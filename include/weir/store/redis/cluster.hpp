@@ -274,7 +274,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
   /// The map may be wrong: asks for another one. However often that is said, it is asked for once
   /// in a pause, which grows while nothing helps.
   void look_soon() {
-    if (std::exchange(looking_, true)) return;
+    if (!runs_ || std::exchange(looking_, true)) return;
     tick_.start(strand_, std::max(system_clock{}.steady_now(), saturating_add(looked_at_, pause_)),
                 [self = shared_from_this()] { self->look(); });
   }
