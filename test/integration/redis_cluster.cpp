@@ -5,6 +5,7 @@
 
 #include "broken_network.hpp"
 #include "counted_executor.hpp"
+#include "heard_log.hpp"
 #include "patience.hpp"
 #include "redis_nodes.hpp"
 #include "redis_server.hpp"
@@ -497,6 +498,30 @@ BOOST_AUTO_TEST_CASE(F87_a_store_that_never_runs_connects_to_nothing) {
   BOOST_TEST_REQUIRE(is_error(answer, errc::store_unavailable));
   BOOST_TEST(answer.error().message().ends_with("async_run was not called on this store"));
   BOOST_TEST(happens(io, [&] { return io.stopped(); }), "it keeps its context busy");
+}
+
+BOOST_AUTO_TEST_CASE(F61_nodes_that_evict_are_refused_before_any_command) {
+  auto const all_have = [](std::string const& policy) {
+    for (std::size_t i = 0; i != cluster::size; ++i) {
+      shared()[i].ask("config set maxmemory-policy " + policy);
+    }
+  };
+  auto const greetings = [] {
+    auto const said = shared()[0].ask("info commandstats");
+    constexpr std::string_view field = "cmdstat_hello:calls=";
+    return std::stoi(said.substr(said.find(field) + field.size()));
+  };
+  weir_test::heard_log const heard;
+  all_have("allkeys-lru");
+  {
+    bed on{shared().address(), spread()};
+    BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::store_evicts));
+    auto const before = greetings();
+    BOOST_TEST(happens(on.io, [&] { return greetings() > before + 20; }));
+    BOOST_TEST(heard.count("it answers again") == 0U, heard.all());
+    all_have("noeviction");
+    BOOST_TEST(happens(on.io, [&] { return on(command::inspect_lock{"key"}).has_value(); }));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_cluster_that_cannot_be_reached_is_unavailable_after_the_patience) {

@@ -412,6 +412,7 @@ class redis_link final : public redis_backend,
   }
 
   std::shared_ptr<redis_question> greeting() override {
+    if (is_one_of_several_) ask_policy();
     auto const most = is_one_of_several_ ? redis_cluster_map::most_bytes : limits::key_size;
     auto out = std::make_shared<redis_question>(most);
     is_one_of_several_ ? out->wire.push("CLUSTER", "SLOTS")
@@ -427,8 +428,8 @@ class redis_link final : public redis_backend,
     }
     if (is_one_of_several_ && refused != errc::permission_denied) {
       auto const board = board_.lock();
-      if (board && board->greeted(*this, answer)) return {};
-      return errc::store_unavailable;
+      bool const serves = board && board->greeted(*this, answer);
+      return serves ? evicts_ : make_error_code(errc::store_unavailable);
     }
     if (refused) return refused;
     redis_reply reply{answer.answer()};
@@ -474,7 +475,7 @@ class redis_link final : public redis_backend,
     state_->recovered();
     watch();
     follow();
-    is_one_of_several_ ? ask_policy() : look_soon();
+    if (!is_one_of_several_) look_soon();
     for (auto const& r : waiting_.take()) give(r);
     if (auto const board = board_.lock()) board->opened(*this);
   }
@@ -558,14 +559,15 @@ class redis_link final : public redis_backend,
     if (up() && !is_at(at)) renew_soon();
   }
 
-  /// Of a node: the first commands need not wait for the answer.
+  /// Of a node, whose greeting is no script. It is answered before the greeting, with which it
+  /// goes.
   void ask_policy() {
+    auto const session = session_.lock();
+    if (!session) return;
     auto const info = std::make_shared<redis_question>();
     info->wire.push("INFO", "memory");
-    session()->ask(info, [this](error_code, redis_question& q) {
-      auto const session = this->session();
-      auto const wrong = evicts(redis_policy_in(q.answer().front().value));
-      if (wrong && session) session->refuse(wrong);
+    session->ask(info, [this](error_code, redis_question& q) {
+      evicts_ = evicts(redis_policy_in(q.answer().front().value));
     });
   }
 
@@ -602,6 +604,7 @@ class redis_link final : public redis_backend,
   // The strand's own.
   std::weak_ptr<redis_session> session_;
   error_code refused_;
+  error_code evicts_;  // of a node: that it may forget what it has
   redis_waiting waiting_;
   std::size_t given_ = 0;
   redis_room room_;
