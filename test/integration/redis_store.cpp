@@ -918,6 +918,20 @@ BOOST_AUTO_TEST_CASE(F38_who_may_not_subscribe_has_all_but_the_messages) {
   io.run();
 }
 
+BOOST_AUTO_TEST_CASE(F38_who_is_given_the_right_to_subscribe_hears_without_a_new_store) {
+  server s;
+  s.ask("acl setuser limited on '>secret' '~*' +@all resetchannels");
+  auto o = unhurried();
+  o.health_check_interval = 50ms;
+  weir_test::heard_log const heard;
+  bed on{redis_address{s.address()}.authenticate("secret", "limited"), o};
+  BOOST_TEST(on(command::acquire_permit{"key", "x", 1, lasting, {}}).value().granted);
+  on.store.async_execute(command::await_permit{"key", "y"}, [](error_code, hint) {});
+  BOOST_TEST(happens(on.io, [&] { return heard.count("no right") == 1; }), heard.all());
+  s.ask("acl setuser limited '&*'");
+  BOOST_TEST(happens(on.io, [&] { return !s.ask("pubsub channels").empty(); }));
+}
+
 BOOST_AUTO_TEST_CASE(unix_sockets_have_all_that_ports_have) {
   std::string directory = std::filesystem::temp_directory_path() / "weir-redis-XXXXXX";
   BOOST_TEST_REQUIRE(::mkdtemp(directory.data()) != nullptr);

@@ -119,8 +119,14 @@ class redis_hint_line final : public redis_session_owner,
     if (auto const owner = owner_.lock()) owner->hinted(key);
   }
 
+  /// It may be given the right, of which servers say nothing: so it is asked for once more, later.
   void denied(std::string_view text) override {
+    constexpr int beats = 15;
     if (auto const owner = owner_.lock()) owner->denied(text);
+    pause_.start(
+        strand_,
+        saturating_add(system_clock{}.steady_now(), beats * options_.health_check_interval),
+        [self = shared_from_this()] { self->renew(); });
   }
 
   void ended(error_code, std::string_view cause) override {
