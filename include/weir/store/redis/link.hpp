@@ -446,7 +446,8 @@ class redis_link final : public redis_backend,
   }
 
   /// A replica refuses no reads. So a server that became one, or was kept because there was no
-  /// other, is asked now and then, and left (F70).
+  /// other, is asked now and then, and left (F70). So is one that would not be taken by now: whose
+  /// policy was changed, or which was emptied and then used with another number of shards.
   void look_soon() {
     constexpr int beats = 15;
     auto const now = system_clock{}.steady_now();
@@ -461,7 +462,7 @@ class redis_link final : public redis_backend,
       redis_reply reply{q.answer()};
       redis_server_facts server;
       auto const wrong = redis_shard_count_error(names_, reply, server);
-      if (!wrong && server.reads_only) renew_soon();
+      if (wrong || server.reads_only || evicts(server.policy)) renew_soon();
     });
     look_soon();
   }

@@ -67,7 +67,8 @@ struct redis_options {
   /// Whether a server may be used whose maxmemory-policy is not noeviction. When its memory is
   /// short it forgets leases, which others are then given, buckets and jobs. Without this, commands
   /// are `store_evicts`, and with it the log is told (`log::topic::settings`). It is looked at
-  /// whenever a connection is made, if weir's user has the right to INFO.
+  /// whenever a connection is made, and without a cluster after every 15 `health_check_interval`,
+  /// if weir's user has the right to INFO.
   bool allow_eviction = false;
 };
 
