@@ -1474,6 +1474,20 @@ BOOST_AUTO_TEST_CASE(R7_operations_end_when_their_context_does_and_leave_nothing
   }
 }
 
+BOOST_AUTO_TEST_CASE(R7_housekeeping_that_waits_for_a_connection_ends_with_its_context) {
+  auto io = std::make_unique<boost::asio::io_context>();
+  auto const kept = std::make_shared<int>(1);
+  auto const left = std::make_shared<int>(1);
+  std::optional<redis_store> store{std::in_place, test::counted_executor{io->get_executor(), left},
+                                   redis_address{}, unhurried()};
+  store->async_execute(command::gc_stale_pointers{}, [kept](error_code, std::uint32_t) {});
+  io->poll();
+  store.reset();
+  io.reset();
+  BOOST_TEST(kept.use_count() == 1);
+  BOOST_TEST(left.use_count() == 1);
+}
+
 BOOST_AUTO_TEST_CASE(R8_commands_under_way_are_bounded) {
   redis_options o;
   o.max_pending = 3;

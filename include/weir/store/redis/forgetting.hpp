@@ -28,21 +28,24 @@ namespace weir::detail {
 /// and queues that have nothing left but their counters are forgotten (F83); pointers are never
 /// stale on Redis. A script touches no key that was not named to it, so the first one reads the
 /// queues' names, and the others are named all keys that these may have.
+///
+/// While it waits for an answer the link has it: so it must not own the link.
 class redis_forgetting final : public redis_request {
  public:
   using operation = std::shared_ptr<parked<error_code, std::uint32_t>>;
 
   /// @param seen queues of the shard, by those that came before
-  redis_forgetting(std::shared_ptr<redis_backend> link, operation op,
+  redis_forgetting(std::shared_ptr<redis_backend> const& link, operation op,
                    command::gc_stale_pointers const& c, std::uint64_t seen)
       : redis_request{shard_call(lua::some_queues(), link->names(), c.shard, {}).arg(seen),
                       most_names * limits::key_size},
-        link_{std::move(link)},
+        link_{link},
         operation_{std::move(op)},
         shard_{c.shard} {}
   /// The next piece, of these queues.
-  redis_forgetting(redis_forgetting const& before, std::vector<std::string> queues)
-      : redis_request{piece_of(before, queues)},
+  redis_forgetting(redis_names const& names, redis_forgetting const& before,
+                   std::vector<std::string> queues)
+      : redis_request{piece_of(names, before.shard_, queues)},
         link_{before.link_},
         operation_{before.operation_},
         shard_{before.shard_},
@@ -56,8 +59,10 @@ class redis_forgetting final : public redis_request {
       auto left = pieces_ == 0 ? names_in(reply) : queues_behind(reply.number<std::size_t>());
       if (!reply.good() || !reply.complete()) return fail(errc::outcome_unknown);
       if (left.empty() || pieces_ == most_pieces) return done({});
-      auto next = std::make_shared<redis_forgetting>(*this, std::move(left));
-      post_task(link_->strand(), [link = link_, n = std::move(next)] { link->submit(n); });
+      auto const link = link_.lock();
+      if (!link) return fail(errc::closed);
+      auto next = std::make_shared<redis_forgetting>(link->names(), *this, std::move(left));
+      post_task(link->strand(), [link, n = std::move(next)] { link->submit(n); });
     } catch (...) {
       fail(make_error_code(boost::system::errc::not_enough_memory));
     }
@@ -69,11 +74,11 @@ class redis_forgetting final : public redis_request {
   static constexpr std::size_t most_names = 100;  ///< as the script has it
   static constexpr int most_pieces = 100;  ///< and then it is over until it is asked for again
 
-  static redis_call piece_of(redis_forgetting const& of, std::vector<std::string> const& queues) {
-    auto const& names = of.link_->names();
+  static redis_call piece_of(redis_names const& names, std::uint32_t shard,
+                             std::vector<std::string> const& queues) {
     redis_call out{lua::forget_queues()};
-    out.key(names, of.shard_, "names");
-    for (auto const& q : queues) add_redis_queue(out, names, of.shard_, q);
+    out.key(names, shard, "names");
+    for (auto const& q : queues) add_redis_queue(out, names, shard, q);
     out.time(names, {});
     for (auto const& q : queues) out.arg(q);
     return out;
@@ -96,7 +101,7 @@ class redis_forgetting final : public redis_request {
     }
   }
 
-  std::shared_ptr<redis_backend> link_;
+  std::weak_ptr<redis_backend> link_;
   operation operation_;
   std::uint32_t shard_;
   std::vector<std::string> queues_{};
