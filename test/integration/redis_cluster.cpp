@@ -77,6 +77,13 @@ cluster& shared() {
   return one;
 }
 
+/// How many connections have begun with one of its nodes.
+int greetings() {
+  auto const said = shared()[0].ask("info commandstats");
+  constexpr std::string_view field = "cmdstat_hello:calls=";
+  return std::stoi(said.substr(said.find(field) + field.size()));
+}
+
 /// A slot on its way from one node to another.
 struct moving_slot {
   cluster& nodes;
@@ -500,16 +507,20 @@ BOOST_AUTO_TEST_CASE(F87_a_store_that_never_runs_connects_to_nothing) {
   BOOST_TEST(happens(io, [&] { return io.stopped(); }), "it keeps its context busy");
 }
 
+BOOST_AUTO_TEST_CASE(F85_why_no_node_can_be_asked_is_told_once) {
+  weir_test::heard_log const heard;
+  bed on{shared().address().authenticate("wrong", "nobody"), spread()};
+  BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::permission_denied));
+  auto const before = greetings();
+  BOOST_TEST(happens(on.io, [&] { return greetings() > before + 20; }));
+  BOOST_TEST(heard.count("WRONGPASS") == 2U, heard.all());  // by the node, and so by the cluster
+}
+
 BOOST_AUTO_TEST_CASE(F61_nodes_that_evict_are_refused_before_any_command) {
   auto const all_have = [](std::string const& policy) {
     for (std::size_t i = 0; i != cluster::size; ++i) {
       shared()[i].ask("config set maxmemory-policy " + policy);
     }
-  };
-  auto const greetings = [] {
-    auto const said = shared()[0].ask("info commandstats");
-    constexpr std::string_view field = "cmdstat_hello:calls=";
-    return std::stoi(said.substr(said.find(field) + field.size()));
   };
   weir_test::heard_log const heard;
   all_have("allkeys-lru");

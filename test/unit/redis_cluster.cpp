@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(F96_places_that_a_server_names_without_end_are_called_a_few
     BOOST_TEST(address.host().starts_with("host"));
     return std::make_shared<detail::redis_link>(std::weak_ptr<detail::redis_switchboard>{},
                                                 boost::asio::make_strand(io.get_executor()),
-                                                address, options);
+                                                address, options, nodes.state_of(address));
   };
   for (int i = 0; i != 10'000; ++i) {
     auto* const node = nodes.at({"host" + std::to_string(i), 1}, make);
@@ -403,7 +403,7 @@ BOOST_AUTO_TEST_CASE(F96_only_hosts_that_are_allowed_get_the_password) {
     return nodes.at({std::move(host), 2}, [&](weir::redis_address const& a) {
       return std::make_shared<detail::redis_link>(std::weak_ptr<detail::redis_switchboard>{},
                                                   boost::asio::make_strand(io.get_executor()), a,
-                                                  patient());
+                                                  patient(), nodes.state_of(a));
     }) != nullptr;
   };
   for (auto const* const host : {"first", "one", "a.cache.example", "10.1.255.3", "fd12::1"}) {

@@ -6,6 +6,7 @@
 
 #include "redis_noted.hpp"
 #include "redis_puppet.hpp"
+#include "weir/detail/outage.hpp"
 #include "weir/store/redis.hpp"
 #include "weir/store/redis/link.hpp"
 #include "weir/store/redis/question.hpp"
@@ -194,8 +195,8 @@ BOOST_AUTO_TEST_CASE(R4_what_a_link_of_several_had_not_sent_goes_back_to_be_sent
   puppet server{io};
   auto const whole = std::make_shared<board>();
   auto const strand = boost::asio::make_strand(boost::asio::any_io_executor{io.get_executor()});
-  auto const link =
-      std::make_shared<detail::redis_link>(whole, strand, server.address(), patient());
+  auto const link = std::make_shared<detail::redis_link>(whole, strand, server.address(), patient(),
+                                                         std::make_shared<detail::outage>("node"));
   link->run({});
   run_until(io, [&] { return whole->up; });
   auto const r = std::make_shared<noted>(link->names());

@@ -262,9 +262,9 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
   }
 
   redis_node* node(redis_place const& place) {
-    return nodes_.at(place, [this](redis_address address) {
-      auto link = std::make_shared<redis_link>(std::weak_ptr{shared_from_this()}, strand_,
-                                               std::move(address), asked_.options());
+    return nodes_.at(place, [this](redis_address const& address) {
+      auto link = std::make_shared<redis_link>(std::weak_ptr{shared_from_this()}, strand_, address,
+                                               asked_.options(), nodes_.state_of(address));
       // Not now: whoever asks is in the middle of something.
       post_task(strand_, [link] { link->start(); });
       return link;

@@ -5,6 +5,7 @@
 #define WEIR_STORE_REDIS_CLUSTER_NODES_HPP
 
 #include "weir/clock/system.hpp"
+#include "weir/detail/outage.hpp"
 #include "weir/error.hpp"
 #include "weir/store/redis/address.hpp"
 #include "weir/store/redis/allowed.hpp"
@@ -85,6 +86,15 @@ class redis_nodes {
     return &node;
   }
 
+  /// Whether the node at an address answers. It outlives the links there, which come and go while
+  /// nobody answers, so that the log is told of an outage once.
+  [[nodiscard]] std::shared_ptr<outage> state_of(redis_address const& address) {
+    if (states_.size() >= most_known) states_.clear();
+    auto& out = states_[{address.host(), address.port()}];
+    if (!out) out = std::make_shared<outage>(redis_log_name(address));
+    return out;
+  }
+
   [[nodiscard]] std::size_t under_way() const noexcept {
     std::size_t out = 0;
     for (auto const& [place, node] : nodes_) out += node.link->under_way();
@@ -134,8 +144,7 @@ class redis_nodes {
   /// as a whole is found where its address says.
   void know(std::vector<redis_place> places) {
     std::erase_if(places, [this](auto const& place) { return !is_allowed(place); });
-    constexpr std::size_t most = 1000;  // as many as a cluster has
-    if (places.size() > most) places.resize(most);
+    if (places.size() > most_known) places.resize(most_known);
     places.insert(places.end(), seeds_.begin(), seeds_.end());
     std::ranges::sort(places);
     auto const same = std::ranges::unique(places);
@@ -148,6 +157,7 @@ class redis_nodes {
 
  private:
   static constexpr std::size_t few = 8;
+  static constexpr std::size_t most_known = 1000;  // as many as a cluster has
 
   [[nodiscard]] bool is_allowed(redis_place const& place) const {
     return redis_allows(like_, place.host);
@@ -162,6 +172,7 @@ class redis_nodes {
   std::vector<redis_place> known_;
   std::size_t next_ = 0;
   std::map<redis_place, redis_node> nodes_;
+  std::map<redis_place, std::shared_ptr<outage>> states_;
 };
 
 }  // namespace weir::detail

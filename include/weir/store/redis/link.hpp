@@ -81,8 +81,8 @@ class redis_link final : public redis_backend,
 
   /// One of several.
   redis_link(std::weak_ptr<redis_switchboard> board, executor_type const& strand,
-             redis_address address, redis_options const& options)
-      : redis_backend{strand, options, std::make_shared<outage>(redis_log_name(address)), {}},
+             redis_address address, redis_options const& options, std::shared_ptr<outage> state)
+      : redis_backend{strand, options, std::move(state), {}},
         address_{std::move(address)},
         hosts_{strand_, address_, options_},
         board_{std::move(board)},
