@@ -188,6 +188,9 @@ BOOST_AUTO_TEST_CASE(F87_what_was_sent_by_the_end_of_its_patience_is_in_doubt) {
   auto const ec = weir_test::outcome(on.io, on.store.with_patience(100ms),
                                      command::acquire_lock{"key", "me", 1min});
   BOOST_TEST((ec == errc::outcome_unknown), ec.message());
+  auto const housekeeping =
+      weir_test::outcome(on.io, on.store.with_patience(100ms), command::gc_stale_pointers{});
+  BOOST_TEST((housekeeping == errc::outcome_unknown), housekeeping.message());
   s.resume();
 }
 

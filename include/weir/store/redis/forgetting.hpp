@@ -53,6 +53,10 @@ class redis_forgetting final : public redis_request {
         pieces_{before.pieces_ + 1} {}
 
   [[nodiscard]] bool wanted() const noexcept override { return operation_->waiting(); }
+  [[nodiscard]] bool leaves() noexcept override { return operation_->leaves(); }
+  void stays() noexcept override {
+    if (pieces_ == 0) operation_->stays();  // others before it were executed
+  }
 
   void complete(redis_reply& reply) noexcept override {
     try {
