@@ -6,18 +6,16 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/error.hpp"
-#include "weir/owned_command.hpp"
-#include "weir/parking.hpp"
 #include "weir/rule/bytes.hpp"
 #include "weir/store/nats/errand.hpp"
 #include "weir/store/nats/job_fields.hpp"
 #include "weir/store/nats/job_log.hpp"
+#include "weir/store/nats/pending.hpp"
 #include "weir/store/nats/store_time.hpp"
 #include "weir/store/nats/wire.hpp"
 #include "weir/table/job_shard.hpp"
 #include "weir/time.hpp"
 
-#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <memory>
@@ -61,50 +59,20 @@ class nats_job_call : public nats_errand {
 };
 
 template <nats_job_step C>
-class nats_job_call_of final : public nats_job_call {
+class nats_job_call_of final : public nats_pending<nats_job_call, C> {
  public:
-  using result_type = typename C::result;
-
-  /// @param pending how many there are of them
-  nats_job_call_of(std::shared_ptr<parked<error_code, result_type>> op, C const& c,
-                   std::optional<time_point> told,
-                   std::shared_ptr<std::atomic<std::size_t>> pending)
-      : pending_{std::move(pending)},
-        operation_{std::move(op)},
-        command_{c},
-        told_{told} {
-    ++*pending_;
-  }
-  ~nats_job_call_of() override { --*pending_; }
-
-  [[nodiscard]] bool wanted() const noexcept override { return operation_->waiting(); }
-  [[nodiscard]] bool leaves() noexcept override { return operation_->leaves(); }
-  void stays() noexcept override { operation_->stays(); }
-  using nats_errand::fail;
-  void fail(error_code ec) noexcept override { complete(ec, result_type{}); }
-  void answer(result<result_type> r) noexcept {
-    if (r.has_error()) return fail(r.error());
-    complete({}, std::move(r).value());
-  }
-
-  void ask(std::string& to) const override { nats_put_question(to, command_.get(), told_); }
-  [[nodiscard]] bool hear(std::string_view result) override {
-    result_type r{};
-    if (!nats_take_answer(result, r)) return false;
-    complete({}, std::move(r));
-    return true;
-  }
+  using nats_pending<nats_job_call, C>::nats_pending;
 
   [[nodiscard]] bool only_reads() const noexcept override { return !nats_logged_command<C>; }
   [[nodiscard]] std::size_t answer_bytes() const noexcept override {
-    return rule::largest_answer(command_.get());
+    return rule::largest_answer(this->command_.get());
   }
   [[nodiscard]] bool may_change(job_shard& shard, nats_now now) override {
     if constexpr (!nats_logged_command<C>) {
       return false;
     } else if constexpr (rests_somewhere) {
       auto const [from, to] = span(now);
-      return !shard.rests(command_.get(), from, to).has_value();
+      return !shard.rests(this->command_.get(), from, to).has_value();
     } else {
       return true;
     }
@@ -112,25 +80,25 @@ class nats_job_call_of final : public nats_job_call {
   [[nodiscard]] nats_verdict look(job_shard& shard, nats_now now) override {
     auto const [from, to] = span(now);
     if constexpr (!nats_logged_command<C>) {
-      answer(shard.apply(command_.get(), from));
+      this->complete(shard.apply(this->command_.get(), from));
       return nats_verdict::answered;
     } else if constexpr (rests_somewhere) {
-      if (auto rests = shard.rests(command_.get(), from, to)) {
-        answer(std::move(*rests));
+      if (auto rests = shard.rests(this->command_.get(), from, to)) {
+        this->complete(std::move(*rests));
         return nats_verdict::answered;
       }
     }
     return nats_verdict::logged;
   }
   [[nodiscard]] std::size_t adds(job_shard& shard, nats_now now) override {
-    if constexpr (requires { shard.unknown(command_.get(), now.earliest); }) {
-      return shard.unknown(command_.get(), told_.value_or(now.earliest));
+    if constexpr (requires { shard.unknown(this->command_.get(), now.earliest); }) {
+      return shard.unknown(this->command_.get(), this->told_.value_or(now.earliest));
     } else {
       return 0;
     }
   }
   void write(nats_batch_writer& to) const override {
-    if constexpr (nats_logged_command<C>) to.add(command_.get(), told_);
+    if constexpr (nats_logged_command<C>) to.add(this->command_.get(), this->told_);
   }
   [[nodiscard]] std::size_t number() const noexcept override { return nats_job_number<C>; }
 
@@ -139,20 +107,9 @@ class nats_job_call_of final : public nats_job_call {
       requires(job_shard& s, C const& c, time_point t) { s.rests(c, t, t); };
 
   [[nodiscard]] std::pair<time_point, time_point> span(nats_now now) const noexcept {
-    if (told_) return {*told_, *told_};
+    if (this->told_) return {*this->told_, *this->told_};
     return {now.earliest, now.latest()};
   }
-  void complete(error_code ec, result_type r) noexcept {
-    try {
-      operation_->resume(ec, std::move(r));
-    } catch (...) {  // no memory to post it with: its handler is gone
-    }
-  }
-
-  std::shared_ptr<std::atomic<std::size_t>> pending_;
-  std::shared_ptr<parked<error_code, result_type>> operation_;
-  owned_command<C> command_;
-  std::optional<time_point> told_;
 };
 
 }  // namespace weir::detail

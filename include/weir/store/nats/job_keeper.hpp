@@ -412,7 +412,7 @@ class nats_job_keeper final : public nats_job_room {
       if (i == calls.size()) return;
       auto const asked = std::move(calls[i++]);
       if (asked->number() == nats_job_number<C>) {
-        static_cast<nats_job_call_of<C>&>(*asked).answer(std::move(answer));
+        static_cast<nats_job_call_of<C>&>(*asked).complete(std::move(answer));
       } else {
         asked->fail(errc::outcome_unknown);
       }

@@ -8,11 +8,11 @@
 #include "weir/command/list.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
-#include "weir/owned_command.hpp"
 #include "weir/parking.hpp"
 #include "weir/store/nats/bytes.hpp"
 #include "weir/store/nats/errand.hpp"
 #include "weir/store/nats/link.hpp"
+#include "weir/store/nats/pending.hpp"
 #include "weir/store/nats/request.hpp"
 #include "weir/store/nats/reserve.hpp"
 #include "weir/store/nats/store_time.hpp"
@@ -20,7 +20,6 @@
 #include "weir/time.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -62,62 +61,24 @@ class nats_step : public nats_errand {
 };
 
 template <class State, class C>
-class nats_command final : public nats_step<State> {
+class nats_command final : public nats_pending<nats_step<State>, C> {
  public:
-  using result_type = typename C::result;
+  using nats_pending<nats_step<State>, C>::nats_pending;
 
-  /// @param pending how many there are of them
-  nats_command(std::shared_ptr<parked<error_code, result_type>> op, C const& c,
-               std::optional<time_point> told, std::shared_ptr<std::atomic<std::size_t>> pending)
-      : pending_{std::move(pending)},
-        operation_{std::move(op)},
-        command_{c},
-        told_{told} {
-    ++*pending_;
-  }
-  ~nats_command() override { --*pending_; }
-
-  [[nodiscard]] std::string_view key() const noexcept override { return command_.get().key; }
+  [[nodiscard]] std::string_view key() const noexcept override { return this->command_.get().key; }
   [[nodiscard]] bool only_reads() const noexcept override { return command::reads_only<C>; }
-  [[nodiscard]] bool wanted() const noexcept override { return operation_->waiting(); }
-  [[nodiscard]] bool leaves() noexcept override { return operation_->leaves(); }
-  void stays() noexcept override { operation_->stays(); }
-  [[nodiscard]] std::optional<time_point> told() const noexcept override { return told_; }
+  [[nodiscard]] std::optional<time_point> told() const noexcept override { return this->told_; }
   [[nodiscard]] bool adds() const noexcept override {
     return std::is_same_v<C, command::acquire_permit> || std::is_same_v<C, command::acquire_lock> ||
            std::is_same_v<C, command::take>;
   }
   void apply(State& state, nats_now now) override {
-    answer_ = state.apply(command_.get(), now.earliest, now.doubt);
+    answer_ = state.apply(this->command_.get(), now.earliest, now.doubt);
   }
-  void answer() noexcept override {
-    if (answer_.has_error()) return fail(answer_.error());
-    complete({}, std::move(answer_).value());
-  }
-  using nats_errand::fail;
-  void fail(error_code ec) noexcept override { complete(ec, result_type{}); }
-
-  void ask(std::string& to) const override { nats_put_question(to, command_.get(), told_); }
-  [[nodiscard]] bool hear(std::string_view result) override {
-    result_type r{};
-    if (!nats_take_answer(result, r)) return false;
-    complete({}, std::move(r));
-    return true;
-  }
+  void answer() noexcept override { this->complete(std::move(answer_)); }
 
  private:
-  void complete(error_code ec, result_type r) noexcept {
-    try {
-      operation_->resume(ec, std::move(r));
-    } catch (...) {  // no memory to post it with: its handler is gone
-    }
-  }
-
-  std::shared_ptr<std::atomic<std::size_t>> pending_;
-  std::shared_ptr<parked<error_code, result_type>> operation_;
-  owned_command<C> command_;
-  std::optional<time_point> told_;
-  result<result_type> answer_ = make_error_code(errc::outcome_unknown);
+  result<typename C::result> answer_ = make_error_code(errc::outcome_unknown);
 };
 
 /// Who looks after a record, in the strand of the link.
