@@ -17,6 +17,9 @@
 
 #include <array>
 #include <atomic>
+#include <cstdint>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -165,6 +168,41 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_killed_and_started_again_has_what_it_ackno
     if (ec == errc::store_unavailable) BOOST_TEST(!held->held, keys[i] << " was not executed");
   }
   BOOST_TEST(ask(b.io, b.store, take_lock("later")).has_value());
+}
+
+// How many there are, and who they are, is looked at once.
+BOOST_AUTO_TEST_CASE(R1_a_census_of_permits_is_of_one_moment) {
+  bed b{quick(), "synchronous_commit = off"};
+  b.db.must("INSERT INTO weir.permits SELECT 'key', i::text::bytea, false, i, " +
+            std::to_string(std::numeric_limits<std::int64_t>::max()) +
+            " FROM generate_series(1, 9000) i");
+
+  // One more comes and goes, as fast as it can.
+  postgres_store const other{b.io.get_executor(), the_server().conninfo(b.database), quick()};
+  bool over = false;
+  bool gone = false;
+  std::function<void(bool)> turn = [&](bool comes) {
+    gone = over;
+    if (over) return;
+    auto const next = [&, comes](error_code ec, auto const&) {
+      BOOST_TEST(!ec, ec.message());
+      turn(!comes);
+    };
+    if (comes) {
+      other.async_execute(command::acquire_permit{"key", "another", limits::permits, 1h}, next);
+    } else {
+      other.async_execute(command::release_permit{"key", "another"}, next);
+    }
+  };
+  turn(true);
+  int torn = 0;
+  for (int i = 0; i < 100; ++i) {
+    auto const census = b(command::inspect_permits{"key", limits::batch}).value();
+    torn += census.in_use == census.holders.size() ? 0 : 1;
+  }
+  BOOST_TEST(torn == 0);
+  over = true;
+  BOOST_TEST_REQUIRE(weir_test::happens(b.io, [&] { return gone; }));
 }
 
 BOOST_AUTO_TEST_CASE(what_the_server_refuses_has_a_name_and_changes_nothing) {

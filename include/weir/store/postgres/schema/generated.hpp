@@ -2111,18 +2111,21 @@ BEGIN
   END LOOP;
 END $$;
 
--- First how many permits and tickets there are, then some of the holders.
+-- First how many permits and tickets there are, then some of the holders: in one statement, which sees
+-- one moment.
 CREATE FUNCTION ~.inspect_permits(key_ bytea, limit_ integer, at_ bigint)
   RETURNS TABLE (holder bytea, number bigint, expires_in bigint)
   LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
 BEGIN
-  RETURN QUERY SELECT NULL::bytea, count(*) FILTER (WHERE NOT p.ticket),
-      count(*) FILTER (WHERE p.ticket)
-    FROM ~.permits p WHERE p.key = key_ AND p.until > now_;
-  RETURN QUERY SELECT p.holder, p.number, p.until - now_ FROM ~.permits p
-    WHERE p.key = key_ AND NOT p.ticket AND p.until > now_ ORDER BY p.number LIMIT limit_;
+  RETURN QUERY SELECT a.* FROM (
+      SELECT NULL::bytea AS who, count(*) FILTER (WHERE NOT p.ticket) AS by,
+          count(*) FILTER (WHERE p.ticket) AS lasts
+        FROM ~.permits p WHERE p.key = key_ AND p.until > now_
+      UNION ALL (SELECT p.holder, p.number, p.until - now_ FROM ~.permits p
+        WHERE p.key = key_ AND NOT p.ticket AND p.until > now_ ORDER BY p.number LIMIT limit_)) a
+    ORDER BY a.who IS NOT NULL, a.by;
 END $$;
 
 CREATE FUNCTION ~.acquire_lock(key_ bytea, holder_ bytea, ttl_ bigint, at_ bigint,
