@@ -682,7 +682,7 @@ local function leave_line(...)  -- after `tickets`
   call('ZREM', turns, ...)
 end
 -- How many wait, and how many tickets have lapsed. Where somebody waits, a wrong type of any of
--- these shows before something is written.
+-- these shows before something is written. Of tickets that have lapsed and stay the holder's is none.
 local function tickets()
   local n = call('ZCARD', turns)
   if n == 0 then return 0, 0 end
@@ -690,7 +690,9 @@ local function tickets()
   local over = call('ZRANGEBYSCORE', lapses, '-inf', decimal(now), 'LIMIT', 0, 1000)
   if #over == 0 then return n, 0 end
   leave_line(unpack(over))
-  return call('ZCARD', turns), #over
+  if #over < 1000 then return call('ZCARD', turns), #over end
+  if tonumber(call('ZSCORE', lapses, holder) or now + 1) <= now then leave_line(holder) end
+  return call('ZCARD', turns) - call('ZCOUNT', lapses, '-inf', decimal(now)), #over
 end
 local function held()
   local fence = call('ZSCORE', fences, holder)
@@ -1014,8 +1016,9 @@ local function noted(answer)
 end
 if fence then return noted({1, fence, till - now, live, 0, 0}) end
 
+-- Tickets that have lapsed and stay may stand before it, but no more than wait.
 local rank = line > 0 and call('ZRANK', turns, holder)
-local ahead = rank or line
+local ahead = rank and math.min(rank, line - 1) or line
 -- As in `drains`: a ticket is renewed, or becomes a permit; and a limit in use goes on, since it has
 -- no more permits than that.
 if rank or live > 0 and live + ahead < limit then call('ZREM', ends, '') end
@@ -1513,15 +1516,19 @@ local most = tonumber(ARGV[3])
 local out = {call('ZCOUNT', ends, '(' .. decimal(now), '+inf'),
   call('ZCOUNT', lapses, '(' .. decimal(now), '+inf')}
 if most == 0 then return out end
-local by_fence = call('ZRANGE', fences, 0, most + 999, 'WITHSCORES')
-for i = 1, #by_fence, 2 do
-  local who, by = by_fence[i], by_fence[i + 1]
-  local till = tonumber(call('ZSCORE', ends, who) or 0)
-  -- Damaged ones are skipped.
-  if till > now and till <= 9007199254740992 and by:match('^%d+$') and #who <= 128 then
-    out[#out + 1] = {who, tonumber(by), till - now}
-    if #out == most + 2 then break end
+-- A hundred thousand that are over may stand before them.
+for from = 0, 99000, 1000 do
+  local by_fence = call('ZRANGE', fences, from, from + 999, 'WITHSCORES')
+  for i = 1, #by_fence, 2 do
+    local who, by = by_fence[i], by_fence[i + 1]
+    local till = tonumber(call('ZSCORE', ends, who) or 0)
+    -- Damaged ones are skipped.
+    if till > now and till <= 9007199254740992 and by:match('^%d+$') and #who <= 128 then
+      out[#out + 1] = {who, tonumber(by), till - now}
+      if #out == most + 2 then return out end
+    end
   end
+  if #by_fence < 2000 then break end
 end
 return out
 )lua"});

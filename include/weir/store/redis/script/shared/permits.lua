@@ -21,7 +21,7 @@ local function leave_line(...)  -- after `tickets`
   call('ZREM', turns, ...)
 end
 -- How many wait, and how many tickets have lapsed. Where somebody waits, a wrong type of any of
--- these shows before something is written.
+-- these shows before something is written. Of tickets that have lapsed and stay the holder's is none.
 local function tickets()
   local n = call('ZCARD', turns)
   if n == 0 then return 0, 0 end
@@ -29,7 +29,9 @@ local function tickets()
   local over = call('ZRANGEBYSCORE', lapses, '-inf', decimal(now), 'LIMIT', 0, 1000)
   if #over == 0 then return n, 0 end
   leave_line(unpack(over))
-  return call('ZCARD', turns), #over
+  if #over < 1000 then return call('ZCARD', turns), #over end
+  if tonumber(call('ZSCORE', lapses, holder) or now + 1) <= now then leave_line(holder) end
+  return call('ZCARD', turns) - call('ZCOUNT', lapses, '-inf', decimal(now)), #over
 end
 local function held()
   local fence = call('ZSCORE', fences, holder)
