@@ -1,7 +1,9 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
+#include "weir/command/jobs.hpp"
 #include "weir/command/locks.hpp"
+#include "weir/limits.hpp"
 #include "weir/testing/dice.hpp"
 #include "weir/testing/fields.hpp"
 #include "weir/testing/shrink.hpp"
@@ -10,6 +12,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -101,6 +104,40 @@ BOOST_AUTO_TEST_CASE(answers_differ_where_they_should) {
   BOOST_TEST(differ({true, 123, 10s + 1ns, {}}, 0s));
   BOOST_TEST(!differ({true, 123, 10s + 1ns, {}}, 1ns));
   BOOST_TEST(differ({true, 123, 10s, "somebody"}, 0s));
+}
+
+BOOST_AUTO_TEST_CASE(answers_that_are_printed_alike_may_differ) {
+  auto const differ = [](auto const& rule, auto const& store) {
+    fence_book fences;
+    return difference(fields_of(rule), fields_of(store), 1h, fences, "key").has_value();
+  };
+  std::string const start(limits::holder_size - 1, 'h');
+  lock_grant const rule{false, 0, 1s, start + 'a'};
+  lock_grant const store{false, 0, 1s, start + 'b'};
+  BOOST_TEST(to_text(rule) == to_text(store));
+  BOOST_TEST(differ(rule, store));
+  BOOST_TEST(!differ(rule, rule));
+
+  enqueued one{.outcome = enqueue_outcome::duplicate, .other = {}};
+  *std::prev(one.other.end()) = 1;
+  auto other = one;
+  *other.other.begin() = 1;
+  BOOST_TEST(to_text(one) == to_text(other));
+  BOOST_TEST(differ(one, other));
+  other = one;
+  other.outcome = static_cast<enqueue_outcome>(200);
+  BOOST_TEST(to_text(other) == "outcome=out of range other=#0001");
+  BOOST_TEST(differ(one, other));
+  auto another = other;
+  another.outcome = static_cast<enqueue_outcome>(100);
+  BOOST_TEST(differ(another, other));
+}
+
+BOOST_AUTO_TEST_CASE(spans_differ_that_are_further_apart_than_a_span_can_say) {
+  fence_book fences;
+  auto const rule = fields_of(lease_renewal{duration::max()});
+  auto const store = fields_of(lease_renewal{duration{-2}});
+  BOOST_TEST(difference(rule, store, 1h, fences, "key").has_value());
 }
 
 BOOST_AUTO_TEST_CASE(fences_are_compared_by_order) {

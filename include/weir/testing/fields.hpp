@@ -96,13 +96,15 @@ template <auto Value>
   return text.substr(text.rfind(':') + 1);
 }
 
+/// Its name, also where it is none of its type's: a damaged answer may have any.
 template <class Enum>
   requires std::is_enum_v<Enum>
 [[nodiscard]] constexpr std::string_view to_text(Enum value) noexcept {
   constexpr auto names = []<std::size_t... I>(std::index_sequence<I...>) {
     return std::array{enumerator<static_cast<Enum>(I)>()...};
   }(std::make_index_sequence<8>{});
-  return names[static_cast<std::size_t>(value)];
+  auto const i = static_cast<std::size_t>(value);
+  return i < names.size() ? names[i] : "out of range";
 }
 
 enum class field_kind : std::uint8_t {
@@ -115,7 +117,9 @@ struct field {
   std::string name;
   field_kind kind = field_kind::exact;
   std::int64_t number = 0;
-  std::string text;  ///< how it is printed; exact fields are compared by it
+  std::string text;   ///< how it is printed
+  std::string exact;  ///< what exact fields are compared by: values that differ may be printed
+                      ///< alike
 };
 
 /// A command, or an answer.
@@ -125,11 +129,11 @@ class field_list {
   std::vector<field> all;
 
   field_list& add(std::string_view n, std::string_view value) {
-    return put(n, in_quotes(value), value.empty());
+    return put(n, in_quotes(value), value.empty(), std::string{value});
   }
   field_list& add(std::string_view n, char const* value) { return add(n, std::string_view{value}); }
   field_list& add(std::string_view n, duration d) {
-    all.push_back({std::string{n}, field_kind::span, d.count(), to_text(d)});
+    all.push_back({std::string{n}, field_kind::span, d.count(), to_text(d), {}});
     return *this;
   }
   template <class Integer>
@@ -142,18 +146,22 @@ class field_list {
     }
   }
   field_list& add_fence(std::string_view n, std::uint64_t fence) {
-    all.push_back({std::string{n}, field_kind::fence, static_cast<std::int64_t>(fence),
-                   std::to_string(fence)});
+    all.push_back({std::string{n},
+                   field_kind::fence,
+                   static_cast<std::int64_t>(fence),
+                   std::to_string(fence),
+                   {}});
     return *this;
   }
-  /// A word that stands for itself.
-  field_list& add_word(std::string_view n, std::string_view word) {
-    return put(n, std::string{word}, word.empty());
+  /// A word that stands for a value, or for itself.
+  field_list& add_word(std::string_view n, std::string_view word, std::string exact = {}) {
+    return put(n, std::string{word}, word.empty(), std::move(exact));
   }
 
  private:
-  field_list& put(std::string_view n, std::string text, bool nothing) {
-    all.push_back({std::string{n}, field_kind::exact, nothing ? 0 : 1, std::move(text)});
+  field_list& put(std::string_view n, std::string text, bool nothing, std::string exact = {}) {
+    all.push_back(
+        {std::string{n}, field_kind::exact, nothing ? 0 : 1, std::move(text), std::move(exact)});
     return *this;
   }
 };
@@ -180,7 +188,12 @@ void add_fields(field_list& out, std::string const& name, T const& value) {
     } else {
       out.add(name, value);
     }
-  } else if constexpr (std::is_enum_v<T> || std::same_as<T, job_id> || std::same_as<T, quota>) {
+  } else if constexpr (std::is_enum_v<T>) {
+    out.add_word(name, to_text(value),
+                 std::to_string(static_cast<std::underlying_type_t<T>>(value)));
+  } else if constexpr (std::same_as<T, job_id>) {
+    out.add_word(name, to_text(value), {value.begin(), value.end()});
+  } else if constexpr (std::same_as<T, quota>) {
     out.add_word(name, to_text(value));
   } else if constexpr (requires { value.has_value(); }) {
     if (value) add_fields(out, name, *value);
@@ -276,9 +289,13 @@ class fence_book {
              std::string{why};
     };
     if (r.name != s.name) return differ("");
-    if (r.kind == field_kind::exact && r.text != s.text) return differ("");
+    if (r.kind == field_kind::exact && (r.text != s.text || r.exact != s.exact)) {
+      return differ(r.text == s.text ? ", which differs in what is not printed" : "");
+    }
     if (r.kind == field_kind::span &&
-        (r.number > s.number ? r.number - s.number : s.number - r.number) > slack.count()) {
+        static_cast<std::uint64_t>(std::max(r.number, s.number)) -
+                static_cast<std::uint64_t>(std::min(r.number, s.number)) >
+            static_cast<std::uint64_t>(slack.count())) {
       return differ("");
     }
     if (r.kind == field_kind::fence) {
