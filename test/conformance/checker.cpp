@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 // The checker of concurrent histories must reject histories that no store can have, and accept
@@ -289,6 +290,14 @@ BOOST_AUTO_TEST_CASE(agrees_with_trying_every_order_on_generated_histories) {
   }
   BOOST_TEST(legal_ones > 100);
   BOOST_TEST(legal_ones < 2900);
+}
+
+BOOST_AUTO_TEST_CASE(refuses_a_history_that_nobody_can_have_seen) {
+  for (std::uint64_t const returned : {2U, 3U}) {
+    std::vector<recorded<lock_event>> const history{{inspected(0, 0), 1, 2},
+                                                    {acquired(1, 5), 3, returned}};
+    BOOST_CHECK_THROW((void)find_order<lock_object>(history), std::invalid_argument);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(gives_up_where_it_was_told_to) {

@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -56,6 +58,7 @@ struct order {
 /// Lowe's memory of configurations that were seen (Testing for Linearizability, 2017).
 ///
 /// @param most how many configurations are looked at before the search is given up
+/// @throws std::invalid_argument if an operation returned before it was asked, or at that instant
 template <sequential_model Model>
 [[nodiscard]] order find_order(std::vector<recorded<typename Model::event>> const& history,
                                typename Model::state state = {}, std::size_t most = 2'000'000) {
@@ -73,6 +76,10 @@ template <sequential_model Model>
   std::vector<entry> entries(1);
   std::size_t unanswered = 0;
   for (std::size_t i = 0; i < n; ++i) {
+    if (history[i].returned <= history[i].invoked) {
+      throw std::invalid_argument{"operation " + std::to_string(i) +
+                                  " of a history returned before it was asked"};
+    }
     entries.push_back({i, false, history[i].invoked});
     if (history[i].returned == recorded<typename Model::event>::never) {
       ++unanswered;
