@@ -432,6 +432,43 @@ BOOST_AUTO_TEST_CASE(R2_R4_R5_long_histories) {
   }
 }
 
+// The histories have no such texts.
+BOOST_AUTO_TEST_CASE(F60_long_reasons_and_large_answers_are_cut_alike) {
+  detail::memory_jobs store{memory_options{}};
+  testing::job_model model;
+  time_point const now{1'800'000'000s};
+  auto const both = [&](char const* name, auto const& c) {
+    auto const got = store.apply(c, now);
+    auto const expected = model.execute(c, now);
+    BOOST_TEST_REQUIRE(got.has_value());
+    expect_same(name, *got, *expected);
+    return *got;
+  };
+  std::string const payload(limits::payload_size, 'p');
+  std::vector<new_job> jobs(6);
+  for (std::uint8_t i = 0; i < jobs.size(); ++i) {
+    jobs[i].id.data[15] = i;
+    jobs[i].kind = "kind";
+    jobs[i].payload = payload;
+  }
+  both("enqueue", command::enqueue_jobs{.queue = "q", .jobs = jobs});
+  BOOST_TEST(both("peek", command::peek_jobs{.queue = "q", .limit = 6}).size() == 3U);
+  auto const first = both("dequeue", command::dequeue_jobs{"q", "ann", 1, 6, 1h}).jobs;
+  BOOST_TEST_REQUIRE(first.size() == 3U);
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    // Its last character is cut, is whole, or is no character.
+    std::string const why = std::string(limits::reason_size - i % 2 - 1, 'r') +
+                            (i == 2 ? std::string(9, '\x80') : "\xc3\xa9\xc3\xa9");
+    both("requeue", command::requeue_job{"q", first[i].id, first[i].fence, 1h, why});
+    both("find", command::find_job{"q", first[i].id});
+  }
+  auto const rest = both("dequeue", command::dequeue_jobs{"q", "ann", 2, 6, 1h});
+  BOOST_TEST(rest.jobs.size() == 3U);
+  std::string const why(2 * limits::reason_size, 'r');
+  both("bury", command::bury_job{"q", rest.jobs[0].id, rest.jobs[0].fence, why});
+  both("find", command::find_job{"q", rest.jobs[0].id});
+}
+
 BOOST_AUTO_TEST_CASE(the_histories_met_every_outcome) {
   std::vector<std::string> expected{"dequeue buries",
                                     "a job that cannot run gives its key up",

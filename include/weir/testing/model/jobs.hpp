@@ -7,10 +7,12 @@
 #include "weir/command/jobs.hpp"
 #include "weir/error.hpp"
 #include "weir/job.hpp"
+#include "weir/limits.hpp"
 #include "weir/time.hpp"
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -183,6 +185,24 @@ class job_model {
     auto& p = queues.find(q)->second.pointer;
     p = std::min(p.value_or(vesting), vesting);
   }
+  /// A text that is too long ends before the character that does not fit whole.
+  static std::string cut(std::string_view reason) {
+    auto n = std::min(reason.size(), limits::reason_size);
+    auto const inside = [&](std::size_t i) {
+      return i < reason.size() && (static_cast<unsigned char>(reason[i]) & 0xC0U) == 0x80U;
+    };
+    for (int back = 0; back < 3 && inside(n); ++back) --n;
+    return std::string{reason.substr(0, inside(n) ? limits::reason_size : n)};
+  }
+  /// Takes room in an answer for a job's texts; false: it ends before that one.
+  static bool fits(std::size_t& room, entry const& e, bool leased) {
+    auto n = e.kind.size() + e.payload.size() + e.key.size() + e.headers.size() + e.memo.size() +
+             e.checkpoint.size();
+    if (!leased) n += e.progress.size() + e.result.size() + e.reason.size();
+    if (n > room) return false;
+    room -= n;
+    return true;
+  }
   static void unclaim(entry& e) { e.claimed = e.running = false; }
   void end(entry& e, job_state how) {
     unclaim(e);
@@ -293,8 +313,10 @@ class job_model {
   }
   answer<std::vector<job>> apply(command::peek_jobs const& c) {
     std::vector<job> out;
+    auto room = limits::answer_bytes;
     for (auto const* e : visible(c.queue)) {
-      if (out.size() < c.limit) out.push_back(describe(*e));
+      if (out.size() == c.limit || !fits(room, *e, false)) break;
+      out.push_back(describe(*e));
     }
     return out;
   }
@@ -311,12 +333,14 @@ class job_model {
     }
     if (c.sequence != 0 && out.jobs.empty()) last = {};
     if (out.jobs.empty() && !out.held) {
+      auto room = limits::answer_bytes;
       for (auto* e : visible(c.queue)) {
         if (out.jobs.size() == c.limit || out.dead_lettered == 100) break;
         if (bury_if_it_must(*e)) {
           ++out.dead_lettered;
           continue;
         }
+        if (!fits(room, *e, true)) break;
         claim(*e, c.holder, c.lease);
         out.jobs.push_back(describe_lease(*e));
         if (c.sequence != 0) {
@@ -402,7 +426,7 @@ class job_model {
   answer<requeue_outcome> apply(command::requeue_job const& c) {
     auto* e = with_lease(c.queue, c.id, c.fence);
     if (e == nullptr) return errc::lease_lost;
-    e->reason = c.reason;
+    e->reason = cut(c.reason);
     if (e->attempts >= e->max_attempts) {
       end(*e, job_state::dead);
       return requeue_outcome::dead_lettered;
@@ -429,7 +453,7 @@ class job_model {
   answer<hint> apply(command::bury_job const& c) {
     auto* e = with_lease(c.queue, c.id, c.fence);
     if (e == nullptr) return errc::lease_lost;
-    e->reason = c.reason;
+    e->reason = cut(c.reason);
     end(*e, job_state::dead);
     return hint{};
   }

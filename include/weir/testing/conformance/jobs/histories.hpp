@@ -5,6 +5,7 @@
 #define WEIR_TESTING_CONFORMANCE_JOBS_HISTORIES_HPP
 
 #include "weir/command/jobs.hpp"
+#include "weir/limits.hpp"
 #include "weir/testing/checks.hpp"
 #include "weir/testing/conformance/jobs/operations.hpp"
 #include "weir/testing/fields.hpp"
@@ -20,6 +21,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -60,10 +62,12 @@ class job_game {
         break;
       case kind::start: with_lease<command::start_job>(o); break;
       case kind::complete: complete(o); break;
-      case kind::requeue: with_lease<command::requeue_job>(o, o.time, "it failed"); break;
+      case kind::requeue:
+        with_lease<command::requeue_job>(o, o.time, reason(o, "it failed"));
+        break;
       case kind::snooze: with_lease<command::snooze_job>(o, o.time, o.flag ? "a memo" : ""); break;
       case kind::give_back: with_lease<command::return_job>(o); break;
-      case kind::bury: with_lease<command::bury_job>(o, "it is hopeless"); break;
+      case kind::bury: with_lease<command::bury_job>(o, reason(o, "it is hopeless")); break;
       case kind::cancel:
         same(command::cancel_job{queue_, meant(o, job_state::pending), o.flag});
         break;
@@ -127,6 +131,12 @@ class job_game {
     auto const fence = fence_of(o, id);
     duel_.ask(C{queue_, id, fence, rest...},
               C{queue_, id, duel_.fences().of_store(queue_, fence), rest...}, queue_);
+  }
+
+  /// Now and then one that is too long, by a character of several bytes.
+  [[nodiscard]] static std::string_view reason(op const& o, std::string_view usual) {
+    static auto const long_one = std::string(limits::reason_size - 1, 'r') + "\xc3\xa9\xc3\xa9";
+    return o.pick == 7 ? long_one : usual;
   }
 
   /// The job `i` of those that the operation makes.
