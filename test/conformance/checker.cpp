@@ -135,6 +135,26 @@ BOOST_AUTO_TEST_CASE(R1_rejects_more_permits_than_the_limit) {
       {{granted(1, 5, 1), 1, 9}, {granted(2, 6, 2), 1, 9}, {granted(3, 7, 2), 1, 9}}));
 }
 
+BOOST_AUTO_TEST_CASE(R1_rejects_a_census_of_two_moments) {
+  permit const taken{.what = permit::kind::acquire,
+                     .holder = 1,
+                     .limit = 1,
+                     .yes = true,
+                     .in_use = 1,
+                     .number = 5};
+  permit const freed{.what = permit::kind::release, .holder = 1, .fence = 5, .yes = true};
+  auto const census = [&](std::uint32_t in_use, std::uint64_t fence) {
+    permit looked{.in_use = in_use};
+    looked.listed[1] = fence;
+    return legal<permit_object>({{taken, 1, 2}, {freed, 3, 6}, {looked, 4, 5}});
+  };
+  BOOST_TEST(census(1, 5));
+  BOOST_TEST(census(0, 0));
+  BOOST_TEST(!census(1, 0));
+  BOOST_TEST(!census(0, 5));
+  BOOST_TEST(!census(1, 6));
+}
+
 BOOST_AUTO_TEST_CASE(F10_rejects_overtaking) {
   auto const ask = [](std::uint32_t holder, bool yes, std::uint64_t fence, std::uint32_t place,
                       bool patient) {

@@ -40,6 +40,8 @@ struct permit_event {
   std::uint32_t in_use = 0;  ///< in the answer
   std::uint32_t place = 0;   ///< in the answer; inspect: how many wait
   std::uint64_t number = 0;  ///< fence in the answer
+  /// Inspect: fences by holder.
+  std::array<std::uint64_t, 10> listed{};
 };
 
 [[nodiscard]] inline std::string to_text(permit_event const& e) {
@@ -53,6 +55,9 @@ struct permit_event {
   field_list answer;
   answer.add("yes", e.yes).add("left_line", e.left).add("in_use", e.in_use).add("place", e.place);
   answer.add_fence("fence", e.number);
+  for (std::size_t i = 0; i < e.listed.size(); ++i) {
+    answer.add_fence("holder " + std::to_string(i) + " fence", e.listed[i]);
+  }
   return to_text(out) + " -> " + to_text(answer);
 }
 
@@ -108,12 +113,17 @@ struct permit_object {
         return !answered || (e.yes == frees && e.left == leaves);
       }
       case event::kind::inspect:
-        return !answered || (e.in_use == s.live() && e.place == s.line.size());
+        return !answered ||
+               (e.in_use == s.live() && e.place == s.line.size() &&
+                std::equal(s.fence.begin(), s.fence.end(), e.listed.begin(), is_listed));
     }
     return false;
   }
 
  private:
+  static bool is_listed(std::uint64_t held, std::uint64_t as) noexcept {
+    return held == untold ? as != 0 : as == held;
+  }
   // The fence of a permit that is held: what was said before, or a new one above all before.
   static bool learn(state& s, std::uint64_t& mine, std::uint64_t fence) noexcept {
     if (mine != untold) return mine == fence;
@@ -154,10 +164,12 @@ class permit_client final : public arena<permit_commands>::client {
     if (choice == 0) {
       e.what = permit_event::kind::inspect;
       e.holder = 0;
-      run(key, e, command::inspect_permits{keys[key], 0},
+      run(key, e, command::inspect_permits{keys[key], 9},
           [](permit_event& seen, permit_census const& a) {
             seen.in_use = a.in_use;
             seen.place = a.waiting;
+            for (auto const& h : a.holders) seen.listed[numbered(h.holder)] = h.fence;
+            if (a.holders.size() != a.in_use) seen.listed[0] = 1;  // which nobody has
           });
     } else if (choice < 3 && fence != 0) {
       e.what = permit_event::kind::renew;
@@ -191,6 +203,12 @@ class permit_client final : public arena<permit_commands>::client {
   }
 
  private:
+  /// 0: no client's.
+  static std::size_t numbered(std::string const& holder) noexcept {
+    auto const n = holder.size() == 1 ? static_cast<std::size_t>(holder.front() - '0') : 0;
+    return n < 10 ? n : 0;
+  }
+
   template <class C, class Read>
   void run(std::size_t key, permit_event e, C const& c, Read read) {
     ask(c, [this, key, e, read](result<typename C::result> const& a, std::uint64_t invoked,
