@@ -3,6 +3,8 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/command/locks.hpp"
+#include "weir/detail/explained.hpp"
+#include "weir/error.hpp"
 #include "weir/limits.hpp"
 #include "weir/testing/dice.hpp"
 #include "weir/testing/fields.hpp"
@@ -131,6 +133,19 @@ BOOST_AUTO_TEST_CASE(answers_that_are_printed_alike_may_differ) {
   auto another = other;
   another.outcome = static_cast<enqueue_outcome>(100);
   BOOST_TEST(differ(another, other));
+}
+
+BOOST_AUTO_TEST_CASE(an_error_is_the_same_whatever_it_says_besides) {
+  auto const differ = [](error_code const& rule, error_code const& store) {
+    fence_book fences;
+    using answer = result<lease_renewal>;
+    return difference(fields_of(answer{rule}), fields_of(answer{store}), 0s, fences, "key")
+        .has_value();
+  };
+  auto const told = weir::detail::explained(errc::lease_lost, "another has it");
+  BOOST_TEST(told.message() != make_error_code(errc::lease_lost).message());
+  BOOST_TEST(!differ(errc::lease_lost, told));
+  BOOST_TEST(differ(errc::lease_lost, errc::closed));
 }
 
 BOOST_AUTO_TEST_CASE(spans_differ_that_are_further_apart_than_a_span_can_say) {

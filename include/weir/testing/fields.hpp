@@ -155,11 +155,15 @@ class field_list {
   }
   /// A word that stands for a value, or for itself.
   field_list& add_word(std::string_view n, std::string_view word, std::string exact = {}) {
-    return put(n, std::string{word}, word.empty(), std::move(exact));
+    return put(n, std::string{word}, word.empty(), exact.empty() ? std::string{word} : exact);
   }
 
  private:
-  field_list& put(std::string_view n, std::string text, bool nothing, std::string exact = {}) {
+  field_list& put(std::string_view n, std::string text, bool nothing) {
+    auto exact = text;
+    return put(n, std::move(text), nothing, std::move(exact));
+  }
+  field_list& put(std::string_view n, std::string text, bool nothing, std::string exact) {
     all.push_back(
         {std::string{n}, field_kind::exact, nothing ? 0 : 1, std::move(text), std::move(exact)});
     return *this;
@@ -224,7 +228,8 @@ template <class T>
 [[nodiscard]] field_list fields_of(result<T> const& answer) {
   if (answer.has_value()) return fields_of(answer.value());
   field_list out;
-  out.add_word("error", answer.error().message());
+  auto const& ec = answer.error();
+  out.add_word("error", ec.message(), ec.category().name() + std::to_string(ec.value()));
   return out;
 }
 
@@ -289,7 +294,7 @@ class fence_book {
              std::string{why};
     };
     if (r.name != s.name) return differ("");
-    if (r.kind == field_kind::exact && (r.text != s.text || r.exact != s.exact)) {
+    if (r.kind == field_kind::exact && r.exact != s.exact) {
       return differ(r.text == s.text ? ", which differs in what is not printed" : "");
     }
     if (r.kind == field_kind::span &&
