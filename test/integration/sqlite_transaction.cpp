@@ -6,6 +6,7 @@
 
 #include "sqlite_bed.hpp"
 
+#include <boost/asio/error.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <array>
@@ -13,6 +14,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -43,6 +46,27 @@ std::int64_t steps_of(sqlite3* db) {
   }
   return n;
 }
+
+/// Interrupts a connection after so many of these steps: once, or from then on.
+struct interrupter {
+  interrupter(sqlite3* of, std::int64_t after, bool lasts) : db{of}, left{after}, goes_on{lasts} {
+    sqlite3_progress_handler(
+        db, 1,
+        [](void* self) {
+          auto& i = *static_cast<interrupter*>(self);
+          --i.left;
+          return i.left == 0 || (i.goes_on && i.left < 0) ? 1 : 0;
+        },
+        this);
+  }
+  interrupter(interrupter const&) = delete;
+  interrupter& operator=(interrupter const&) = delete;
+  ~interrupter() { sqlite3_progress_handler(db, 0, nullptr, nullptr); }
+
+  sqlite3* db;
+  std::int64_t left;
+  bool goes_on;
+};
 
 }  // namespace
 
@@ -118,20 +142,61 @@ BOOST_AUTO_TEST_CASE(the_application_may_roll_back_to_a_savepoint_of_its_own) {
 BOOST_AUTO_TEST_CASE(F53_a_command_that_fails_half_way_leaves_the_rest_of_the_transaction_alone) {
   application a;
   a.db->must("BEGIN IMMEDIATE; INSERT INTO mine VALUES (1)");
-  a.db->must("CREATE TEMP TRIGGER fails BEFORE INSERT ON main.weir_jobs WHEN NEW.priority = 7 "
-             "BEGIN SELECT RAISE(ABORT, 'no'); END");
-  std::vector<new_job> jobs{job_of(1), job_of(2), job_of(3)};
-  jobs[1].priority = 7;
+  auto const forbid = [](void*, int what, char const* table, char const*, char const*,
+                         char const*) {
+    bool const large = table != nullptr && std::string_view{table} == "weir_payloads";
+    return what == SQLITE_INSERT && large ? SQLITE_DENY : SQLITE_OK;
+  };
+  sqlite3_set_authorizer(a.db->get(), forbid, nullptr);
+  std::string const large(100'000, 'x');
+  std::vector<new_job> jobs{job_of(1), job_of(2, large), job_of(3)};
   {
     sqlite_transaction tx{a.db->get()};
-    BOOST_TEST(tx.execute(enqueue("q", jobs)).has_error());
+    BOOST_TEST(tx.execute(enqueue("q", jobs)).error() == errc::permission_denied);
     BOOST_TEST(!tx.execute(command::find_job{"q", id(1)})->has_value());
-    jobs[1].priority = 8;
+    jobs[1] = job_of(2);
     BOOST_TEST(tx.execute(enqueue("q", jobs)).has_value());
   }
-  a.db->must("DROP TRIGGER fails; COMMIT");
+  sqlite3_set_authorizer(a.db->get(), nullptr, nullptr);
+  a.db->must("COMMIT");
   BOOST_TEST(a.db->number("SELECT count(*) FROM mine") == 1);
   BOOST_TEST(a(command::read_queue_stats{"q"})->enqueued == 3U);
+}
+
+// SQLite rolls the whole transaction back where a statement that writes was interrupted, and keeps
+// it where one was that reads: also the one that would have undone the command.
+BOOST_AUTO_TEST_CASE(F53_a_command_that_is_interrupted_anywhere_says_so_and_leaves_nothing) {
+  application a;
+  a.db->must("PRAGMA synchronous = OFF");
+  std::vector<new_job> const jobs{job_of(1), job_of(2)};
+  for (bool const lasts : {false, true}) {
+    bool went_on = false;
+    bool rolled_back = false;
+    for (std::int64_t after = 1;; after += 3) {
+      a.db->must("BEGIN IMMEDIATE; INSERT INTO mine VALUES (1)");
+      result<command::enqueue_jobs::result> done = errc::closed;
+      {
+        sqlite_transaction tx{a.db->get()};
+        interrupter const stop{a.db->get(), after, lasts};
+        done = tx.execute(enqueue("q", jobs));
+      }
+      bool const open = sqlite3_get_autocommit(a.db->get()) == 0;
+      if (done.has_value()) {
+        a.db->must("ROLLBACK");
+        break;
+      }
+      (open ? went_on : rolled_back) = true;
+      BOOST_TEST((done.error() == boost::asio::error::operation_aborted),
+                 after << ": " << done.error().message());
+      if (open) a.db->must("COMMIT");
+      BOOST_TEST_REQUIRE(a.db->number("SELECT count(*) FROM mine") == (open ? 1 : 0));
+      BOOST_TEST_REQUIRE(a.db->number("SELECT count(*) FROM weir_jobs") == 0, after);
+      BOOST_TEST_REQUIRE(a.db->number("SELECT count(*) FROM weir_queues") == 0, after);
+      a.db->must("DELETE FROM mine");
+    }
+    BOOST_TEST(went_on);
+    BOOST_TEST(rolled_back);
+  }
 }
 
 // Large jobs, which it cannot read, would be taken for damaged.

@@ -12,6 +12,7 @@
 #include "weir/job.hpp"
 #include "weir/time.hpp"
 
+#include <boost/asio/error.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include <sqlite3.h>
@@ -76,6 +77,7 @@ class sqlite_damage : public sqlite_failure {
       return f.extended() == SQLITE_READONLY_DBMOVED ? errc::store_unavailable
                                                      : errc::store_read_only;
     case SQLITE_NOTADB: return errc::store_foreign;
+    case SQLITE_INTERRUPT: return boost::asio::error::operation_aborted;  // by the application
     case SQLITE_NOMEM: return make_error_code(boost::system::errc::not_enough_memory);
     case SQLITE_IOERR:
       if (f.extended() == SQLITE_IOERR_CORRUPTFS) return errc::store_corrupt;

@@ -223,6 +223,7 @@ inline constexpr char find_state[] =
     "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'weir_state'";
 inline constexpr char read_schema[] = "SELECT schema FROM weir_state";
 inline constexpr char write_schema[] = "UPDATE weir_state SET schema = ?";
+inline constexpr char write_nothing[] = "UPDATE weir_state SET one = one";
 inline constexpr char insert_state[] = "INSERT INTO weir_state (one, schema, shards, time, fence, "
                                        "forgotten) VALUES (1, ?, ?, ?, 0, ?)";
 inline constexpr char journal_mode_wal[] = "PRAGMA journal_mode = WAL";

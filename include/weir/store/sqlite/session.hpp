@@ -50,6 +50,7 @@ class sqlite_session {
     error_code ec;
     try {
       if (auto const missing = look()) return missing;
+      static_cast<void>(db_.prepared(sql::write_nothing));
       db_.run("SAVEPOINT weir_command");
       try {
         tables_.forget();  // the application may have rolled back since
@@ -64,7 +65,7 @@ class sqlite_session {
         throw;
       }
     } catch (sqlite_failure const& f) {
-      ec = to_error(f);
+      ec = explained(to_error(f), f.what());
     } catch (std::bad_alloc const&) {
       ec = make_error_code(boost::system::errc::not_enough_memory);
     }
@@ -85,10 +86,20 @@ class sqlite_session {
     return {};
   }
 
+  /// Undoes the command, or else the transaction. What interrupts the command may interrupt this,
+  /// too; but where it interrupts a statement that writes, SQLite rolls all back.
   void undo() noexcept {
-    if (!db_.in_transaction()) return;
-    sqlite3_exec(db_.handle(), "ROLLBACK TO weir_command; RELEASE weir_command", nullptr, nullptr,
-                 nullptr);
+    for (int tries = 3; db_.in_transaction() && tries != 0; --tries) {
+      if (runs("ROLLBACK TO weir_command")) return static_cast<void>(runs("RELEASE weir_command"));
+      try {
+        sqlite_run(db_, sql::write_nothing);
+      } catch (sqlite_failure const&) {  // as is hoped for
+      }
+    }
+    if (db_.in_transaction()) runs("ROLLBACK");  // the savepoint was released already
+  }
+  bool runs(char const* text) noexcept {
+    return sqlite3_exec(db_.handle(), text, nullptr, nullptr, nullptr) == SQLITE_OK;
   }
 
   sqlite_options options_;

@@ -49,10 +49,9 @@ class sqlite_session;
 ///
 /// The file may be damaged, or made to harm its reader: its schema must be weir's own, without any
 /// trigger, view or index that others have put on weir's tables, and what is read is checked, as by
-/// the store. The connection's settings are the application's: where the file is not to be trusted,
-/// set `SQLITE_DBCONFIG_DEFENSIVE`, switch `SQLITE_DBCONFIG_TRUSTED_SCHEMA` off and `PRAGMA
-/// cell_size_check` on, and let no value be longer than 4 MiB (`SQLITE_LIMIT_LENGTH`), which is the
-/// least that weir needs.
+/// the store. The connection's settings are the application's: where the file is not to be trusted, set `SQLITE_DBCONFIG_DEFENSIVE`, switch
+/// `SQLITE_DBCONFIG_TRUSTED_SCHEMA` off and `PRAGMA cell_size_check` on, and let no value be longer
+/// than 4 MiB (`SQLITE_LIMIT_LENGTH`), which is the least that weir needs.
 ///
 /// It must not outlive the connection, whose statements it keeps prepared, and leaves none behind.
 /// For one thread at a time, and not while the connection is used by another.
@@ -75,8 +74,9 @@ class basic_sqlite_transaction {
   /// Errors: those of the command; `not_in_transaction`; `invalid_option` where the connection
   /// takes no values of 4 MiB; `store_foreign` when the file has no store in it or weir's tables
   /// are not as weir made them, `schema_too_new`, `schema_outdated` and `store_corrupt`;
-  /// `permission_denied` by the connection's authorizer; `disk_full` and `store_unavailable`, after
-  /// which SQLite may have rolled back the whole transaction (`sqlite3_get_autocommit` tells).
+  /// `permission_denied` by the connection's authorizer; `operation_aborted` by its progress
+  /// handler or `sqlite3_interrupt`; `disk_full` and `store_unavailable`. After the last three the
+  /// whole transaction may have been rolled back (`sqlite3_get_autocommit` tells).
   template <class C>
     requires detail::engine_step<C>
   [[nodiscard]] result<typename C::result> execute(C const& c) {
