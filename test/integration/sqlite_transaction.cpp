@@ -199,6 +199,27 @@ BOOST_AUTO_TEST_CASE(F53_a_command_that_is_interrupted_anywhere_says_so_and_leav
   }
 }
 
+BOOST_AUTO_TEST_CASE(F93_what_a_connection_puts_over_weir_s_tables_for_itself_is_foreign) {
+  application a;
+  std::vector<new_job> const jobs{job_of(1)};
+  sqlite_transaction tx{a.db->get()};
+  for (auto const& [makes, ends] : {
+           std::pair{"CREATE TEMP TABLE weir_jobs AS SELECT * FROM main.weir_jobs",
+                     "DROP TABLE temp.weir_jobs"},
+           std::pair{"CREATE TEMP TRIGGER t BEFORE INSERT ON main.weir_jobs "
+                     "BEGIN SELECT RAISE(IGNORE); END",
+                     "DROP TRIGGER t"},
+       }) {
+    a.db->must(std::string{"BEGIN IMMEDIATE; "} + makes);
+    auto const refused = tx.execute(enqueue("q", jobs));
+    BOOST_TEST((refused.has_error() && refused.error() == errc::store_foreign));
+    a.db->must(std::string{ends} + "; CREATE TEMP TABLE IF NOT EXISTS own (x)");
+    BOOST_TEST(tx.execute(enqueue("q", jobs)).has_value());
+    a.db->must("COMMIT");
+  }
+  BOOST_TEST(a(command::read_queue_stats{"q"})->enqueued == 1U);
+}
+
 // Large jobs, which it cannot read, would be taken for damaged.
 BOOST_AUTO_TEST_CASE(F93_a_connection_that_cannot_read_large_jobs_sets_none_aside) {
   application a;

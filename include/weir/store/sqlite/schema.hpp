@@ -219,6 +219,9 @@ inline constexpr char weir_objects[] =
     "SELECT type || ' ' || name || ' ' || tbl_name || ' ' || coalesce(sql, '') FROM sqlite_schema "
     "WHERE name LIKE 'weir!_%' ESCAPE '!' OR tbl_name LIKE 'weir!_%' ESCAPE '!' ORDER BY 1 LIMIT "
     "100";
+inline constexpr char temporary_objects[] =
+    "SELECT 1 FROM temp.sqlite_schema WHERE name LIKE 'weir!_%' ESCAPE '!' OR tbl_name LIKE "
+    "'weir!_%' ESCAPE '!'";
 inline constexpr char find_state[] =
     "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'weir_state'";
 inline constexpr char read_schema[] = "SELECT schema FROM weir_state";

@@ -74,6 +74,11 @@ class sqlite_session {
 
  private:
   error_code look() {
+    // They would get, or change, what is written to weir's tables.
+    if (sqlite_query{db_, sql::temporary_objects}.next()) {
+      return explained(errc::store_foreign, "the connection has a temporary table, view or trigger "
+                                            "under weir's names");
+    }
     auto const schema = schema_cookie(db_);
     if (looked_at_ == schema) return {};
     looked_at_.reset();
