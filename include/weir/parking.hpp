@@ -124,7 +124,7 @@ class parked_operation final : public parked<Args...> {
   }
 
   void cancel() {
-    if (!this->take()) return;
+    if (!this->take_unbegun()) return;
     departure const tell_owner{this};
     abort();
   }

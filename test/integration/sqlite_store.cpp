@@ -3,6 +3,7 @@
 
 // The file store as an asynchronous store: its thread, its groups, its time, its bounds.
 
+#include "patience.hpp"
 #include "sqlite_bed.hpp"
 #include "sqlite_disk.hpp"
 #include "weir/clock/manual.hpp"
@@ -219,6 +220,25 @@ BOOST_AUTO_TEST_CASE(R7_a_command_that_has_begun_completes_as_if_it_had_not_been
   b.io.restart();
   b.io.run();
   BOOST_TEST((said == error_code{}));
+}
+
+BOOST_AUTO_TEST_CASE(F46_a_disk_that_stands_still_keeps_nobody_beyond_its_patience) {
+  disk d;
+  bed b{sqlite_options{}};
+  BOOST_TEST(b(take_lock("first"))->granted);
+  d.halt();
+  std::optional<error_code> begun;
+  std::optional<error_code> behind;
+  auto const hasty = b.store.with_patience(50ms);
+  hasty.async_execute(take_lock("k"), [&](error_code ec, lock_grant const&) { begun = ec; });
+  d.wait_for_halted();
+  hasty.async_execute(take_lock("l"), [&](error_code ec, lock_grant const&) { behind = ec; });
+  BOOST_TEST(weir_test::happens(b.io, [&] { return begun && behind; }));
+  d.go_on();
+  BOOST_TEST(b(command::inspect_lock{"k"})->held);
+  BOOST_TEST(!b(command::inspect_lock{"l"})->held);
+  BOOST_TEST((begun == errc::outcome_unknown));
+  BOOST_TEST((behind == errc::store_unavailable));
 }
 
 BOOST_AUTO_TEST_CASE(R7_an_executor_may_be_destroyed_with_operations_pending) {

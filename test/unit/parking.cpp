@@ -3,6 +3,8 @@
 
 #include "weir/parking.hpp"
 
+#include "weir/error.hpp"
+
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -96,6 +98,30 @@ BOOST_AUTO_TEST_CASE(a_claimed_operation_is_its_owners_until_it_is_finished) {
   BOOST_REQUIRE(calls.size() == 1U);
   BOOST_TEST(calls[0].second == 2);
   BOOST_TEST(gone == 0);
+}
+
+BOOST_AUTO_TEST_CASE(what_has_begun_cannot_be_cancelled_but_may_lapse) {
+  for (bool const lapses : {false, true}) {
+    asio::cancellation_signal signal;
+    auto const op = park<error_code, int>(
+        io.get_executor(), asio::bind_cancellation_slot(signal.slot(), note{calls}), told());
+    BOOST_TEST(op->begins());
+    BOOST_TEST(!op->begins());
+    signal.emit(asio::cancellation_type::terminal);
+    BOOST_TEST(op->waiting());
+    if (lapses) op->lapse(weir::errc::store_unavailable);
+    BOOST_TEST(op->resume({}, 2) != lapses);
+    io.restart();
+    io.run();
+    BOOST_REQUIRE(calls.size() == 1U);
+    BOOST_TEST((calls[0].first == weir::errc::outcome_unknown) == lapses);
+    BOOST_TEST(calls[0].second == (lapses ? 0 : 2));
+    calls.clear();
+  }
+  BOOST_TEST(gone == 0);
+  auto const late = park<error_code, int>(io.get_executor(), note{calls});
+  BOOST_TEST(late->resume({}, 1));
+  BOOST_TEST(!late->begins());
 }
 
 BOOST_AUTO_TEST_CASE(resume_inside_a_handler_is_not_inline_either) {

@@ -19,6 +19,7 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -54,7 +55,14 @@ class basic_parked_base : public std::enable_shared_from_this<parked_base> {
   /// it has ended already. `stays`: it was not sent after all.
   [[nodiscard]] bool leaves() noexcept {
     left_.store(true, std::memory_order_seq_cst);
-    return taker_.load(std::memory_order_seq_cst) == std::thread::id{};
+    return state_.load(std::memory_order_seq_cst) != state::over;
+  }
+  /// Is it to be done here and now? Then it can no longer be cancelled; but its time may be over
+  /// before its owner resumes it. False: it has ended already.
+  [[nodiscard]] bool begins() noexcept {
+    left_.store(true, std::memory_order_seq_cst);
+    auto from = state::waiting;
+    return state_.compare_exchange_strong(from, state::begun, std::memory_order_seq_cst);
   }
   void stays() noexcept { left_.store(false, std::memory_order_seq_cst); }
   [[nodiscard]] bool left() const noexcept { return left_.load(std::memory_order_seq_cst); }
@@ -65,15 +73,13 @@ class basic_parked_base : public std::enable_shared_from_this<parked_base> {
 
   /// Has nothing ended the operation yet? Once false, false for good.
   [[nodiscard]] bool waiting() const noexcept {
-    return taker_.load(std::memory_order_acquire) == std::thread::id{};
+    return state_.load(std::memory_order_acquire) != state::over;
   }
 
  protected:
-  bool take() noexcept {
-    std::thread::id nobody;
-    return taker_.compare_exchange_strong(nobody, std::this_thread::get_id(),
-                                          std::memory_order_seq_cst);
-  }
+  bool take() noexcept { return take(state::waiting) || take(state::begun); }
+  /// The same, unless its owner has begun with it.
+  bool take_unbegun() noexcept { return take(state::waiting); }
 
   /// Registers with the lots of these contexts (null: none). False: one of them is closed.
   bool enter(boost::asio::execution_context* first, boost::asio::execution_context* second);
@@ -81,6 +87,13 @@ class basic_parked_base : public std::enable_shared_from_this<parked_base> {
 
  private:
   friend parking_lot;
+  enum class state : std::uint8_t { waiting, begun, over };
+
+  bool take(state from) noexcept {
+    if (!state_.compare_exchange_strong(from, state::over, std::memory_order_seq_cst)) return false;
+    taker_.store(std::this_thread::get_id(), std::memory_order_release);
+    return true;
+  }
 
   /// Destroys the handler and leaves. Called by who has taken the operation.
   virtual void abandon() noexcept = 0;
@@ -89,6 +102,7 @@ class basic_parked_base : public std::enable_shared_from_this<parked_base> {
     return taker_.load(std::memory_order_acquire) == std::this_thread::get_id();
   }
 
+  std::atomic<state> state_{state::waiting};
   std::atomic<std::thread::id> taker_{};
   std::atomic<bool> left_{false};
   std::array<parking_place, 2> places_;

@@ -75,7 +75,7 @@ class sqlite_operation : public sqlite_request {
   }
 
   [[nodiscard]] bool start() noexcept final {
-    if (!started_) started_ = operation_->claim();
+    if (!started_) started_ = operation_->begins();
     return started_;
   }
 
@@ -89,9 +89,9 @@ class sqlite_operation : public sqlite_request {
     started_ = false;
     try {
       if constexpr (std::is_void_v<Result> || sizeof...(Args) != 0) {
-        operation_->finish(ec, std::move(args)...);
+        operation_->resume(ec, std::move(args)...);
       } else {
-        operation_->finish(ec, Result{});
+        operation_->resume(ec, Result{});
       }
     } catch (...) {  // no memory to post it with: its handler is gone
     }
