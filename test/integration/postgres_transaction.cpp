@@ -310,6 +310,28 @@ BOOST_AUTO_TEST_CASE(F86_it_says_which_option_does_not_fit_the_schema) {
   BOOST_TEST(a.jobs() == 1);
 }
 
+BOOST_AUTO_TEST_CASE(F51_what_somebody_else_migrates_meanwhile_is_seen_by_the_next_command) {
+  application a;
+  std::vector<new_job> const jobs{job_of(1)};
+  postgres_transaction tx{a.own.get()};
+  a.own.must("BEGIN");
+  BOOST_TEST(tx.execute(enqueue("q", jobs)).has_value());
+  a.own.must("COMMIT");
+  a.db.must("UPDATE weir.state SET version = version + 1");
+  a.own.must("BEGIN; INSERT INTO mine VALUES (1)");
+  std::vector<new_job> const late{job_of(2)};
+  auto const refused = tx.execute(enqueue("q", late));
+  BOOST_TEST((refused.has_error() && refused.error() == errc::schema_too_new));
+  a.own.must("COMMIT");
+  BOOST_TEST(a.db.number("SELECT count(*) FROM mine") == 1);
+  BOOST_TEST(a.jobs() == 1);
+  a.db.must("UPDATE weir.state SET version = version - 1");
+  a.own.must("BEGIN");
+  BOOST_TEST(tx.execute(enqueue("q", late)).has_value());
+  a.own.must("COMMIT");
+  BOOST_TEST(a.jobs() == 2);
+}
+
 // The transaction is to be run again, which a server that is away would not ask for.
 BOOST_AUTO_TEST_CASE(F86_it_says_that_a_transaction_cannot_go_on_beside_others) {
   application a;

@@ -43,21 +43,22 @@ class postgres_savepoint {
       return explained(errc::invalid_option, "the connection is in non-blocking mode");
     }
     if (auto const ec = transaction()) return ec;
-    if (auto const ec = look()) return ec;
     if (PQenterPipelineMode(in_.connection) != 1) return errc::invalid_option;
     auto const text = call.text(in_.schema);
-    bool sent = send("SAVEPOINT weir_command");
+    bool looked = false;
+    bool sent = send("SAVEPOINT weir_command") && send(guard().c_str());
     sent = sent && call.with_parameters([&](int n, auto types, auto values, auto lengths,
                                             auto formats) {
       return PQsendQueryParams(in_.connection, text.c_str(), n, types, values, lengths, formats, 1);
     }) == 1;
     sent = sent && send("RELEASE SAVEPOINT weir_command") && PQpipelineSync(in_.connection) == 1;
-    auto ec = sent ? read(answer) : make_error_code(errc::outcome_unknown);
+    auto ec = sent ? read(answer, looked) : make_error_code(errc::outcome_unknown);
     PQexitPipelineMode(in_.connection);
     if (PQstatus(in_.connection) != CONNECTION_OK) return errc::outcome_unknown;
     if (ec) {
       PQclear(PQexec(in_.connection, "ROLLBACK TO SAVEPOINT weir_command"));
       PQclear(PQexec(in_.connection, "RELEASE SAVEPOINT weir_command"));
+      if (auto const why = looked ? error_code{} : look()) return why;
     }
     return ec;
   }
@@ -81,7 +82,19 @@ class postgres_savepoint {
     return PQsendQueryParams(in_.connection, text, 0, nullptr, nullptr, nullptr, nullptr, 1) == 1;
   }
 
-  error_code read(postgres_result& answer) {
+  /// Fails unless the schema is this version's. Asked each time: somebody else may migrate it.
+  [[nodiscard]] std::string guard() const {
+    std::string out;
+    append_sql(out,
+               "SELECT 1 OPERATOR(pg_catalog./) pg_catalog.count(*) FROM ~.state WHERE version "
+               "OPERATOR(pg_catalog.=) ",
+               in_.schema);
+    return out + std::to_string(postgres_schema_version) + " AND shards OPERATOR(pg_catalog.=) " +
+           std::to_string(in_.shards);
+  }
+
+  /// @param looked the guard lets it pass
+  error_code read(postgres_result& answer, bool& looked) {
     error_code ec;
     for (int nothing = 0; nothing < 2;) {
       postgres_result r{PQgetResult(in_.connection)};
@@ -92,7 +105,9 @@ class postgres_savepoint {
       nothing = 0;
       switch (PQresultStatus(r.get())) {
         case PGRES_PIPELINE_SYNC: return ec || answer ? ec : make_error_code(errc::store_corrupt);
-        case PGRES_TUPLES_OK: answer = std::move(r); break;
+        case PGRES_TUPLES_OK:
+          if (std::exchange(looked, true)) answer = std::move(r);
+          break;
         case PGRES_FATAL_ERROR:
           if (!ec) ec = postgres_error(r.get());
           break;
@@ -102,9 +117,8 @@ class postgres_savepoint {
     return errc::outcome_unknown;
   }
 
-  /// Is the schema this version's? Asked once.
+  /// Why the guard does not let it pass.
   error_code look() {
-    if (in_.looked) return {};
     std::string text = "SAVEPOINT weir_command; ";
     append_sql(text, "SELECT version, shards FROM ~.state", in_.schema);
     postgres_result const r{PQexec(in_.connection, text.c_str())};
@@ -122,7 +136,6 @@ class postgres_savepoint {
     }
     PQclear(PQexec(in_.connection, "ROLLBACK TO SAVEPOINT weir_command"));
     PQclear(PQexec(in_.connection, "RELEASE SAVEPOINT weir_command"));
-    in_.looked = !ec;
     return ec;
   }
 

@@ -14,12 +14,11 @@ struct pg_conn;  // libpq's PGconn
 
 namespace weir::detail {
 
-/// An application's connection, and what is known of weir's schema there.
+/// An application's connection, and where weir's schema is there.
 struct postgres_session {
   pg_conn* connection;
   std::string schema;
   std::uint32_t shards;
-  bool looked = false;  ///< the schema is this version's
 };
 
 /// From an application's transaction to how a command is executed in it.
