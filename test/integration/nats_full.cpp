@@ -217,6 +217,24 @@ BOOST_AUTO_TEST_CASE(F61_beside_others_who_take_all_the_room_what_is_held_is_kep
   BOOST_TEST(!enqueue(late, 10));
 }
 
+// The reserve is kept in the stream of the keys, which nobody may lead while a shard's log goes on.
+BOOST_AUTO_TEST_CASE(F61_where_nobody_says_whether_there_is_room_it_is_not_told_as_full) {
+  configured s{std::string{account_limit}};
+  stranger who{*s.it};
+  auto o = owning();
+  o.health_check_interval = 10min;
+  bed on{*s.it, o};
+  auto const fence = certain(on, command::acquire_lock{"order", "me", lasting}).fence;
+  BOOST_TEST(!enqueue(on, 1));
+  take_all(who);
+  BOOST_TEST((enqueue(on, 2) == errc::store_full));
+  BOOST_TEST(!on(command::renew_lock{"order", "me", fence, lasting}).has_error());
+  (void)who.ask("$JS.API.STREAM.DELETE.weir-keys");
+  error_code said;
+  BOOST_TEST(weir_test::happens([&] { return (said = enqueue(on, 2)) != errc::store_full; }));
+  BOOST_TEST((said == errc::store_unavailable), said.message());
+}
+
 boost::asio::awaitable<void> knocks(nats_store const& store, std::uint64_t first, bool const& over,
                                     int& ended) {
   std::string const payload(50'000, 'x');

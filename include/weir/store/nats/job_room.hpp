@@ -190,6 +190,10 @@ class nats_job_room : public nats_job_feed {
       images_for_adding_ = true;
       return write_image(true);
     }
+    error_code why;
+    for (auto const& r : {common_, own_, spare_}) {
+      if (!r->whole() && why != errc::store_unavailable) why = r->refusal();
+    }
     for (auto& c : std::exchange(adding_calls_, {})) {
       if (!current() || !on->up()) {
         wait(std::move(c));
@@ -197,7 +201,7 @@ class nats_job_room : public nats_job_feed {
         log(std::move(c), time());
       } else {
         used_when_refused_ = std::max(used_when_refused_, replica().used());
-        c->fail(errc::store_full);
+        c->fail(why);
       }
     }
   }

@@ -386,17 +386,20 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       if (!link->later(room_until_, std::move(again))) failed(make_error_code(errc::store_full));
       return;
     }
-    auto const full = [](steps const& all) {
-      for (auto const& s : all) s->fail(make_error_code(errc::store_full));
+    auto const refuse = [](steps const& all, error_code ec) {
+      for (auto const& s : all) s->fail(ec);
     };
     if (reserve_->whole()) {
-      full(adding);
+      refuse(adding, errc::store_full);
     } else {
       for (auto const& s : adding) s->stays();
-      reserve_->regain([weak = this->weak_from_this(), adding, full] {
+      reserve_->regain([weak = this->weak_from_this(), adding, refuse] {
         auto const self = weak.lock();
         auto const on = self ? self->link() : nullptr;
-        if (!on || (on->up() && !self->reserve_->whole())) return full(adding);
+        if (!on) return refuse(adding, errc::closed);
+        if (on->up() && !self->reserve_->whole()) {
+          return refuse(adding, self->reserve_->refusal());
+        }
         for (auto const& s : adding) self->submit(s);
       });
     }

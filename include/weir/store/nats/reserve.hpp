@@ -55,6 +55,10 @@ class nats_reserve : public std::enable_shared_from_this<nats_reserve> {
   [[nodiscard]] bool whole() const noexcept {
     return wanted_ == 0 || forbidden_ || (looked_ && !gone_ && !refused_);
   }
+  /// Why not: there was no room for it, or nobody has said whether there is.
+  [[nodiscard]] error_code refusal() const noexcept {
+    return unheard_ ? errc::store_unavailable : errc::store_full;
+  }
   [[nodiscard]] std::size_t wanted() const noexcept { return wanted_; }
   [[nodiscard]] std::string const& process() const noexcept { return process_; }
 
@@ -100,7 +104,8 @@ class nats_reserve : public std::enable_shared_from_this<nats_reserve> {
         [self = shared_from_this()](error_code ec, nats_reply const* reply) {
           self->looking_ = false;
           auto const info = ec ? nats_stream_info{.error = 1} : read_stream_info(reply->data());
-          info.error == 0 ? self->found(info.numbers) : self->tell(self->adders_);
+          self->unheard_ = info.error != 0;
+          self->unheard_ ? self->tell(self->adders_) : self->found(info.numbers);
         });
     q->subject = on->names().info();
     q->data = on->names().counting(on->names().reserve(name_));
@@ -218,7 +223,9 @@ class nats_reserve : public std::enable_shared_from_this<nats_reserve> {
     filling_ = false;
     auto const on = link_.lock();
     if (giving_) return;
-    if (!ec && on && on->connection() == connection) {
+    bool const kept = !ec && on && on->connection() == connection;
+    unheard_ = !kept && ec != errc::store_full;
+    if (kept) {
       note(number);
       pause_ = shortest;
       return fill();
@@ -273,6 +280,7 @@ class nats_reserve : public std::enable_shared_from_this<nats_reserve> {
   bool was_whole_ = false;
   bool gone_ = false;       // some of it was removed, or was never there, for all that is known
   bool refused_ = false;    // there was no room for more of it
+  bool unheard_ = false;    // or it was not heard whether there is
   bool forbidden_ = false;  // who may not keep one does without
   bool filling_ = false;
   bool giving_ = false;
