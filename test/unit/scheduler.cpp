@@ -309,6 +309,33 @@ BOOST_AUTO_TEST_CASE(a_host_whose_date_is_ahead_of_the_others_is_believed_in_the
   BOOST_TEST(enqueued() == 2U);
 }
 
+// Hosts without its zone's data snooze it six times a minute.
+BOOST_AUTO_TEST_CASE(a_host_whose_date_is_ahead_is_not_believed_for_what_others_have_snoozed) {
+  put(hourly());
+  auto const tick = *find("hourly")->progress.next;
+  pass(tick - clock.system_now());
+  auto const queue = weir::detail::companion_of("reports");
+  for (std::uint64_t n = 1; n != 20; ++n) {
+    auto const got = ask(weir::command::dequeue_jobs{queue, "others", n, 1, 1h});
+    BOOST_TEST_REQUIRE(got.jobs.size() == 1U);
+    ask(weir::command::snooze_job{queue, got.jobs[0].id, got.jobs[0].fence, {}, {}});
+  }
+  weir::scheduler<memory, wrong_clock> ahead{store, weir::worker_options{.poll = 1h},
+                                             wrong_clock{clock, 12h}, weir::id_source::seeded(99)};
+  weir_test::heard_log const log;
+  ahead.async_run([](weir::error_code) {});
+  settle();
+  BOOST_TEST(log.count("is that right?") == 1U);
+  BOOST_TEST(enqueued() == 0U);
+  pass(14min);
+  BOOST_TEST(enqueued() == 0U);
+  BOOST_TEST(log.count("is that right?") == 5U);
+  pass(2min);
+  BOOST_TEST(enqueued() > 0U);
+  ahead.stop();
+  settle();
+}
+
 BOOST_AUTO_TEST_CASE(a_host_whose_date_is_behind_fires_when_its_date_has_come) {
   put(hourly());
   wrong_clock const late{clock, -150min};

@@ -28,6 +28,7 @@
 #include <boost/uuid/uuid_io.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -222,8 +223,7 @@ class schedule_run final : public prepared_job {
   /// ahead would book ticks that have not come. So it is left to others, for longer each time; one
   /// that seems to be ahead is believed in the end, since that of the host that booked may be the
   /// wrong one.
-  void leave_to_better_dates(job_context const& context, timetable const& table,
-                             time_point now) const {
+  void leave_to_better_dates(job_context& context, timetable const& table, time_point now) const {
     auto const& p = schedule_.progress;
     constexpr duration minute = std::chrono::minutes{1};
     constexpr std::uint32_t most_doubts = 5;
@@ -234,7 +234,11 @@ class schedule_run final : public prepared_job {
     }
     auto const left = saturating_sub(table.fired_at(*p.next), now);
     auto const passed = saturating_sub(now, p.booked);
-    bool const is_ahead = passed > context.age() + 5 * minute && context.snoozes() < most_doubts;
+    // Not all snoozes are of doubts: hosts without its zone's data snooze it, too.
+    std::uint32_t doubts = 0;
+    auto const noted = context.last_checkpoint();
+    std::from_chars(noted.data(), noted.data() + noted.size(), doubts);
+    bool const is_ahead = passed > context.age() + 5 * minute && doubts < most_doubts;
     if (left <= minute && !is_ahead) return;
     auto const in_seconds = [](duration d) {
       return std::to_string(std::chrono::ceil<std::chrono::seconds>(d).count()) + " s";
@@ -242,7 +246,8 @@ class schedule_run final : public prepared_job {
     tell_of_schedule("the schedule " + schedule_.definition.name + " was booked " +
                      in_seconds(context.age()) + " ago by the store's time, and " +
                      in_seconds(passed) + " ago by this host's date: is that right?");
-    auto const wait = minute * (1 + std::min(context.snoozes(), 10'000U));
+    auto const wait = minute * (1 + std::min(doubts, 10'000U));
+    context.checkpoint(std::to_string(std::uint64_t{doubts} + 1));
     throw snooze_for{is_ahead ? wait : std::min(left, wait)};
   }
 
