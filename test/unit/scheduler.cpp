@@ -695,6 +695,55 @@ BOOST_AUTO_TEST_CASE(what_was_changed_while_a_move_was_under_way_is_kept) {
   BOOST_TEST(reports("reports").empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_removal_in_the_midst_of_a_move_needs_no_zone_and_is_completed_by_others) {
+  for (bool const dies : {false, true}) {
+    scheduler_fixture f;
+    f.put(hourly());
+    auto const abroad = [](weir::stored_schedule& s) {
+      s.definition.when = weir::cron{"0 * * * *", "Nowhere/Nothing"};
+    };
+    f.rewrite("hourly", abroad, 1h);
+    auto const before = *f.find("hourly");
+    auto moved = before;  // the first steps of a move, by somebody who knows the zone
+    moved.job.queue = "others";
+    moved.moves = 1;
+    moved.changes = before.changes + 1;
+    moved.confirmed = true;
+    moved.moved_from = "reports";
+    moved.ending = dies;  // the first step of a removal
+    ++moved.progress.steps;
+    auto const payload = weir::detail::encode_schedule(moved);
+    auto const job = weir::detail::schedule_job(moved, payload, 10s);
+    f.ask(weir::command::enqueue_jobs{"weir.schedules/others", {&job, 1}});
+    weir::detail::schedule_place place{"reports", before.generation, 0,
+                                       weir::detail::place_state::standing};
+    auto const from = weir::detail::encode_place(place);
+    place.queue = "others";
+    place.moves = 1;
+    auto const to = weir::detail::encode_place(place);
+    weir::new_job name;
+    name.id = job.id;
+    name.kind = weir::detail::place_kind;
+    name.payload = to;
+    name.delay = weir::limits::span;
+    f.ask(weir::command::relay_job{
+        .queue = "weir.schedules/", .id = job.id, .expected = from, .next = std::span{&name, 1}});
+    if (dies) {
+      f.run();
+      f.pass(1min);
+    } else {
+      BOOST_TEST(f.remove("hourly"));
+    }
+    BOOST_TEST(f.stats("weir.schedules/reports").pending == 0U);
+    BOOST_TEST(f.stats("weir.schedules/others").pending == 0U);
+    BOOST_TEST(!f.remove("hourly"));
+    f.put(hourly());
+    f.run();
+    f.pass(1h);
+    BOOST_TEST(f.enqueued() == 1U);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_tick_that_is_put_off_for_longer_than_the_window_is_not_missed) {
   auto s = hourly();
   s.jitter = 30min;

@@ -43,18 +43,22 @@ class schedule_moves {
     auto const here = companion_of(now_here.job.queue);
     auto old = co_await desk::at(by, now_here.moved_from, now_here.definition.name);
     if (old.has_error()) co_return old.error();
-    auto zone = zone_of(now_here.definition);
-    if (zone.has_error()) co_return zone.error();
     // A late duplicate of the enqueue, or a schedule that has come back to that queue, is not the
     // one to take over: its number of moves differs, or its steps are behind.
-    bool const is_over = !*old || (*old)->value.generation != now_here.generation ||
-                         (*old)->value.moves + 1 != now_here.moves ||
-                         !(*old)->value.moved_from.empty() ||
-                         (*old)->value.progress.steps + 1 < now_here.progress.steps;
+    bool const is_over =
+        !*old || (*old)->value.generation != now_here.generation ||
+        (*old)->value.moves + 1 != now_here.moves || !(*old)->value.moved_from.empty() ||
+        (!now_here.ending && (*old)->value.progress.steps + 1 < now_here.progress.steps);
     auto moved = now_here;
-    if (is_over) {
-      moved.moved_from.clear();
-    } else {
+    if (is_over) moved.moved_from.clear();
+    if (now_here.ending) {  // what is left of it has no ticks, so its zone need not be known here
+      auto const done =
+          is_over ? co_await desk::rewrite(by, found, moved, {}) : co_await desk::drop(by, **old);
+      co_return done;
+    }
+    auto zone = zone_of(now_here.definition);
+    if (zone.has_error()) co_return zone.error();
+    if (!is_over) {
       if ((*old)->value.progress.steps + 1 == now_here.progress.steps) {  // nothing done meanwhile
         auto const ended = co_await desk::drop(by, **old);
         co_return ended;

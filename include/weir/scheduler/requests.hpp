@@ -178,7 +178,7 @@ class schedule_requests {
   }
 
   /// One step decides: from then on its record says that it ends, and whoever finds it completes
-  /// that.
+  /// that, and a move that it is in.
   static answer<bool> remove(self by, std::string name) {
     std::string removed;  // of this generation; the next one is another schedule
     for (int tries = 0; tries != desk::most_tries; ++tries) {
@@ -193,10 +193,10 @@ class schedule_requests {
       if (!found->there) co_return !removed.empty();
       auto const& there = *found->there;
       if (!removed.empty() && removed != there.value.generation) co_return true;
-      auto const pending = co_await schedule_moves::finish(by, *found);
-      if (pending.has_error()) co_return pending.error();
-      if (*pending) {
-        if (there.value.ending) removed = there.value.generation;
+      if (there.value.ending) {
+        auto const step = co_await schedule_moves::finish(by, *found);
+        if (step.has_error()) co_return step.error();
+        removed = there.value.generation;
         continue;
       }
       auto ending = there.value;
