@@ -278,15 +278,16 @@ BOOST_AUTO_TEST_CASE(F46_that_a_log_is_gone_is_told_apart_from_what_is_answered_
   server s;
   auto o = brisk();
   o.request_timeout = 10min;
-  // Of a stream that acknowledges nothing: that is done by hand.
-  stranger who{s};
-  (void)who.ask("$JS.API.STREAM.CREATE.weir-keys",
-                R"({"no_ack":true,)" + nats_stream_config(o).substr(1));
-  who.publish(nats_names{"weir"}.shards(), "1");
-  stranger acknowledges{s};
-  acknowledges.overhear_one("weir.k.>");
+  o.health_check_interval = 10min;  // such a stream is refused where it is noticed
   bed on{s, o};
   BOOST_TEST(!enqueue(on, 1));
+  // From here on the stream acknowledges nothing: that is done by hand.
+  stranger who{s};
+  auto const said = who.ask("$JS.API.STREAM.UPDATE.weir-keys",
+                            R"({"no_ack":true,)" + nats_stream_config(o).substr(1));
+  BOOST_TEST_REQUIRE((said.find("\"no_ack\":true") != std::string::npos), said);
+  stranger acknowledges{s};
+  acknowledges.overhear_one("weir.k.>");
   (void)who.ask("$JS.API.STREAM.DELETE.weir-jobs-0");
   stranger listens{s};
   listens.overhear_one("weir.r.>");

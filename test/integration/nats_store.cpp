@@ -262,6 +262,15 @@ BOOST_AUTO_TEST_CASE(F53_a_stream_that_forgets_records_or_does_not_hear_of_them_
   bed deaf{s, o};
   BOOST_TEST(is_error(deaf(command::inspect_lock{"key"}), errc::store_foreign));
 
+  auto const silent = R"("max_age":0,"no_ack":true)";
+  (void)other.ask("$JS.API.STREAM.CREATE.silent-keys", changed("silent", R"("max_age":0)", silent));
+  auto log = nats_log_config(o, 0);
+  log.replace(log.find(R"("max_age":0)"), std::string_view{R"("max_age":0)"}.size(), silent);
+  (void)other.ask("$JS.API.STREAM.CREATE.silent-jobs-0", log);
+  bed mute{s, o};
+  BOOST_TEST(is_error(mute(command::inspect_lock{"key"}), errc::store_foreign));
+  BOOST_TEST(is_error(mute(command::read_queue_stats{"queue"}), errc::store_foreign));
+
   // One that was as it should be, and is again later.
   o.prefix = "edited";
   bed edited{s, o};

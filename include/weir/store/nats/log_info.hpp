@@ -36,7 +36,7 @@ struct nats_log_info {
   auto const said_again = config.is_object() ? config.find("republish") : config.end();
   auto const subjects = config.is_object() ? config.find("subjects") : config.end();
   out.fits = config.is_object() && nats_json::text(config, "retention") == "limits" &&
-             nats_json::text(config, "discard") == "new" &&
+             nats_json::text(config, "discard") == "new" && !nats_json::flag(config, "no_ack") &&
              nats_json::flag(config, "allow_direct") && nats_json::number(config, "max_age") == 0 &&
              said_again != config.end() && nats_json::text(*said_again, "src") == log &&
              nats_json::text(*said_again, "dest") == echo && subjects != config.end() &&

@@ -278,7 +278,7 @@ struct nats_stream_info {
   out.fits = has_keys && nats_json::number(config, "max_msgs_per_subject") == 1 &&
              nats_json::number(config, "max_age") == 0 &&
              nats_json::text(config, "retention") == "limits" &&
-             nats_json::text(config, "discard") == "new" &&
+             nats_json::text(config, "discard") == "new" && !nats_json::flag(config, "no_ack") &&
              nats_json::flag(config, "allow_direct") && nats_json::flag(config, "allow_msg_ttl") &&
              nats_json::number(config, "subject_delete_marker_ttl") == 0;
   out.replicated = nats_json::number(config, "num_replicas") > 1;
