@@ -23,7 +23,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace postgres_test;
@@ -298,6 +300,31 @@ BOOST_AUTO_TEST_CASE(a_connection_that_is_cut_or_silent_leaves_the_outcome_unkno
     fresh();
     proxy.script({{.fault = fault, .direction = traffic::to_client, .message = 2}});
     must_end("to the client " + std::to_string(static_cast<int>(fault)), errc::outcome_unknown);
+  }
+  proxy.async_close();
+  io.restart();
+  io.run_for(50ms);
+}
+
+BOOST_AUTO_TEST_CASE(F86_a_migration_that_gets_no_answer_says_why) {
+  bed there;
+  boost::asio::io_context io;
+  weir::testing::fault_proxy const proxy{
+      io.get_executor(), {boost::asio::ip::address_v4::loopback(), the_server().port()}};
+  auto o = quick();
+  o.command_timeout = 2s;
+  postgres_store const store{
+      io.get_executor(),
+      server::conninfo_to(proxy.endpoint().port(), there.database) + " sslmode=disable", o};
+  using weir::testing::proxy_fault;
+  for (auto const& [fault, why] : {std::pair{proxy_fault::cut_before, "server closed"},
+                                   std::pair{proxy_fault::black_hole, "command_timeout"}}) {
+    proxy.script({{.fault = fault, .direction = weir::testing::traffic::to_server, .message = 1}});
+    std::optional<error_code> said;
+    store.async_migrate([&](error_code ec) { said = ec; });
+    BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return said.has_value(); }));
+    BOOST_TEST((*said == errc::outcome_unknown), said->message());
+    BOOST_TEST((said->message().find(why) != std::string::npos), said->message());
   }
   proxy.async_close();
   io.restart();

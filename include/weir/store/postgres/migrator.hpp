@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_POSTGRES_MIGRATOR_HPP
 #define WEIR_STORE_POSTGRES_MIGRATOR_HPP
 
+#include "weir/detail/explained.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
 #include "weir/parking.hpp"
@@ -105,7 +106,9 @@ class postgres_migrator : public std::enable_shared_from_this<postgres_migrator>
     then_ = std::move(t);
     outcome_ = {};
     wait(most);
-    if (PQsendQuery(socket_.get(), text.c_str()) != 1) return end(errc::store_unavailable);
+    if (PQsendQuery(socket_.get(), text.c_str()) != 1) {
+      return end(explained(errc::outcome_unknown, socket_.message()));
+    }
     go_on();
   }
 
@@ -133,7 +136,7 @@ class postgres_migrator : public std::enable_shared_from_this<postgres_migrator>
       note(r.get());
     }
     bool const wordy = socket_.besides() > postgres_allowance::others;
-    if (!good || wordy) return end(errc::outcome_unknown);
+    if (!good || wordy) return end(explained(errc::outcome_unknown, socket_.message()));
     go_on();
   }
 
@@ -142,7 +145,10 @@ class postgres_migrator : public std::enable_shared_from_this<postgres_migrator>
     if (status == PGRES_FATAL_ERROR && !outcome_.failed) {
       auto const* const state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
       outcome_.state = state == nullptr ? "" : state;
-      outcome_.failed = postgres_error(r);
+      // Without a code it is not the server who says so: the connection is lost.
+      outcome_.failed = state != nullptr
+                            ? postgres_error(r)
+                            : explained(errc::outcome_unknown, PQresultErrorMessage(r));
     } else if (status == PGRES_TUPLES_OK && PQntuples(r) == 1 && PQnfields(r) == 2) {
       outcome_.version = number(PQgetvalue(r, 0, 0));
       outcome_.shards = number(PQgetvalue(r, 0, 1));
@@ -156,8 +162,9 @@ class postgres_migrator : public std::enable_shared_from_this<postgres_migrator>
   }
 
   void wait(duration most) {
-    timer_.set(saturating_add(timer_.now(), most),
-               [self = shared_from_this()] { self->end(errc::outcome_unknown); });
+    timer_.set(saturating_add(timer_.now(), most), [self = shared_from_this()] {
+      self->end(explained(errc::outcome_unknown, "no answer within command_timeout"));
+    });
   }
 
   void end(error_code ec) {
