@@ -3,17 +3,21 @@
 
 #include "options.hpp"
 
+#include "../printable.hpp"
 #include "completions.hpp"
 #include "weir/console/options.hpp"
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
-#include <regex>
+#include <iterator>
 #include <string>
+#include <string_view>
 
 namespace console {
 
@@ -171,11 +175,25 @@ void add_commands(CLI::App& app, options& o) {
 
 }  // namespace
 
-std::string without_secrets(std::string text) {
-  // A password may have an @ in it, so the last one in a word ends it.
-  static std::regex const user{R"((://)[^\s]*@)"};
-  static std::regex const parameter{R"((password=)[^\s&]*)", std::regex::icase};
-  return std::regex_replace(std::regex_replace(text, user, "$1"), parameter, "$1...");
+std::string without_secrets(std::string_view text) {
+  constexpr std::string_view parameter = "password=";
+  constexpr auto matches = [](char c, char lower) {
+    return std::tolower(static_cast<unsigned char>(c)) == lower;
+  };
+  std::string out;
+  while (!text.empty()) {  // a word, with the space before it
+    auto const size = std::min(text.find_first_of(" \t\n\v\f\r", 1), text.size());
+    auto const word = example::without_password(text.substr(0, size));
+    text.remove_prefix(size);
+    for (auto at = word.begin(); at != word.end(); at = std::find(at, word.end(), '&')) {
+      auto const found = std::search(at, word.end(), parameter.begin(), parameter.end(), matches);
+      auto const value = found == word.end() ? found : found + std::ssize(parameter);
+      out.append(at, value);
+      if (value != found) out += "...";
+      at = value;
+    }
+  }
+  return out;
 }
 
 options parse_options(int argc, char const* const* argv) {

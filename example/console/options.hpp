@@ -67,7 +67,7 @@ struct options {
 [[nodiscard]] options parse_options(int argc, char const* const* argv);
 
 /// Text that may have a URL in it, without the user and the password of that.
-[[nodiscard]] std::string without_secrets(std::string text);
+[[nodiscard]] std::string without_secrets(std::string_view text);
 
 }  // namespace console
 

@@ -614,6 +614,10 @@ class Refusals(ConsoleTest):
                 self.assertIn(result.status, (2, 3))
                 self.assertNotRegex(result.out + result.err, "se@?cret")
 
+    def test_an_argument_may_be_long(self):
+        for begin in ("://", "password="):
+            self.check_fails(self.states.run("queues", begin + "x" * 130_000), 2, "not expected: " + begin)
+
     def test_completions(self):
         def complete(*words):
             script = (f"source <('{PROGRAM}' completions bash); complete -p weirctl; "
