@@ -630,6 +630,22 @@ BOOST_AUTO_TEST_CASE(what_is_cut_shows_that_it_is) {
   BOOST_TEST(web::beginning(std::string(10, '\x80'), 8).size() == 5U);
 }
 
+// weirctl shows other bytes than printable ASCII by their numbers.
+BOOST_AUTO_TEST_CASE(what_a_worker_serves_is_said_in_ascii) {
+  weir::registered_worker w;
+  w.queues.resize(6);
+  w.queues[1].name = "mail";
+  w.queues[2].prefix = "tenant/";
+  w.shards.resize(9);
+  w.kinds.resize(6);
+  for (auto& k : w.kinds) k.kind = "k";
+  BOOST_TEST(weir::detail::served_text(w) ==
+             "all others, mail, tenant/..., all others, all others, ...");
+  w.queues.resize(1);
+  BOOST_TEST(weir::detail::served_text(w) == "all others; shards 0 0 0 0 0 0 0 0 ...");
+  BOOST_TEST(weir::detail::kinds_text(w) == "k, k, k, k, k, ...");
+}
+
 BOOST_AUTO_TEST_CASE(an_action_says_why_it_is_not_done) {
   fixture f{allowing_all()};
   auto const id = f.add("mail", {});

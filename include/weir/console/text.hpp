@@ -115,12 +115,12 @@ namespace weir::detail {
   std::string out;
   std::size_t named = 0;
   for (auto const& q : w.queues) {
-    if (++named > 5) return out + ", …";
+    if (++named > 5) return out + ", ...";
     out.append(out.empty() ? "" : ", ");
     if (!q.name.empty()) {
       out += q.name;
     } else {
-      out += q.prefix.empty() ? std::string{"all others"} : q.prefix + "…";
+      out += q.prefix.empty() ? std::string{"all others"} : q.prefix + "...";
     }
   }
   if (w.queues.empty()) out = "all";
@@ -129,7 +129,7 @@ namespace weir::detail {
     for (std::size_t i = 0; i != std::min<std::size_t>(w.shards.size(), 8); ++i) {
       out += " " + std::to_string(w.shards[i]);
     }
-    if (w.shards.size() > 8) out += " …";
+    if (w.shards.size() > 8) out += " ...";
   }
   return out;
 }
@@ -138,7 +138,7 @@ namespace weir::detail {
   std::string out;
   std::size_t named = 0;
   for (auto const& k : w.kinds) {
-    if (++named > 5) return out + ", …";
+    if (++named > 5) return out + ", ...";
     out.append(out.empty() ? "" : ", ").append(k.kind);
   }
   return out;
