@@ -66,7 +66,9 @@ CLI::App* add_bulk(CLI::App& app, options& o, char const* name, char const* text
   out->add_option("QUEUE", o.queue)->required()->type_name("");
   auto* const ids = out->add_option("ID", o.ids, "jobs")->type_name("");
   auto* const all = out->add_flag("--all", o.all, "all that there are when it begins");
-  out->add_option("--kind", o.kind, "of these only those of this kind")->needs(all);
+  out->add_option("--kind", o.kind, "of these only those of this kind")
+      ->needs(all)
+      ->check([](std::string const& kind) { return kind.empty() ? "no kind is empty" : ""; }, "");
   out->add_option("--max", o.most, "so many at most")
       ->needs(all)
       ->check(CLI::Range(1, 1'000'000'000).description(""));

@@ -607,6 +607,7 @@ class Refusals(ConsoleTest):
 
     def test_no_password_is_printed(self):
         for url in ("redis://ann:secret@127.0.0.1:1", "postgresql://ann:secret@127.0.0.1:1/x",
+        self.check_fails(self.states.run("cancel", "mail", "--all", "--yes", "--kind", ""), 2, "no kind is empty")
                     "postgresql://127.0.0.1:1/x?user=ann&password=secret", "nats://ann:secret@127.0.0.1:1",
                     "redis://ann:se@cret@127.0.0.1:x", "nats://ann:secret@", "what://ann:secret@h"):
             for arguments in (["--store", url, "--patience", "0.3", "queues"], ["queues", url]):
