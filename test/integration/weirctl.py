@@ -627,6 +627,10 @@ class Refusals(ConsoleTest):
                                   stderr=subprocess.PIPE, text=True)
             self.assertEqual([done.returncode, done.stderr], [0, ""])
             registered, words = done.stdout.splitlines()
+    def test_a_cursor_that_no_page_gave(self):
+        for cursor in ("garbage", "dead.61", "-1.61", "99999999999.61", "0.6"):
+            self.check_fails(self.states.run("queues", "--cursor", cursor), 2, "--cursor is none")
+
             self.assertEqual(registered, "complete -F _weirctl weirctl")
             return words.split()
 

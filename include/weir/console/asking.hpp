@@ -27,6 +27,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -137,7 +138,11 @@ inline boost::asio::awaitable<result<queue_listing>> list_queues(console_queue q
   } catch (boost::algorithm::hex_decode_error const&) {
     co_return make_error_code(errc::invalid_option);
   }
-  std::from_chars(cursor.data(), cursor.data() + std::min(dot, cursor.size()), shard);
+  auto const* const end = cursor.data() + std::min(dot, cursor.size());
+  auto const [read, bad] = std::from_chars(cursor.data(), end, shard);
+  if (!cursor.empty() && (dot == cursor.npos || bad != std::errc{} || read != end)) {
+    co_return make_error_code(errc::invalid_option);
+  }
   // Stores go on behind the name that a cursor is, which need not be a queue's: so what is before
   // the prefix is not listed.
   auto before = under;
