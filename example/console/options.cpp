@@ -18,6 +18,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace console {
 
@@ -175,6 +176,29 @@ void add_commands(CLI::App& app, options& o) {
   completions->add_subcommand("bash", "source <(weirctl completions bash)");
 }
 
+/// CLI11 takes `[a,b]` for a list of two values, and `[mail]` for `mail`. A mark before such a name
+/// keeps it whole.
+constexpr char whole_mark = '\x01';
+
+std::vector<std::string> marked(int argc, char const* const* argv) {
+  std::vector<std::string> out;  // the last one first, as CLI11 wants them
+  while (--argc > 0) {
+    std::string const argument{argv[argc]};
+    bool const marks = argument.starts_with('[') || argument.starts_with(whole_mark);
+    out.push_back(marks ? whole_mark + argument : argument);
+  }
+  return out;
+}
+
+void take_marks_off(CLI::App& app) {
+  for (auto* const option : app.get_options()) {
+    option->transform([](std::string value) {
+      return value.starts_with(whole_mark) ? value.substr(1) : std::move(value);
+    });
+  }
+  for (auto* const sub : app.get_subcommands({})) take_marks_off(*sub);
+}
+
 }  // namespace
 
 std::string without_secrets(std::string_view text) {
@@ -230,10 +254,11 @@ options parse_options(int argc, char const* const* argv) {
       ->check(CLI::Range(0.1, 3600.0).description(""));
   app.add_flag("--json", o.json, "a JSON object a line; durations in seconds");
   add_commands(app, o);
+  take_marks_off(app);
   app.footer(footer);  // not below each command
 
   try {
-    app.parse(argc, argv);
+    app.parse(marked(argc, argv));
     auto const* const chosen = app.get_subcommands().front();
     o.command = chosen->get_name();
     auto const deeper = chosen->get_subcommands();

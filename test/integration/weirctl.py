@@ -441,6 +441,16 @@ class Acting(ConsoleTest):
         self.assertEqual(place.run("pause", "--new", "nosuch").status, 0)
         self.assertEqual(place.run("resume", "nosuch").status, 0)
 
+    def test_brackets_and_commas_belong_to_a_name(self):
+        place = self.place()
+        place.fill("states")
+        for name in ("[mail]", "[mail,long]", "[]", "\x01[mail]"):
+            self.check_fails(place.run("pause", name), 1, "there is no queue '" + name.replace("\x01", "\\x01"))
+            self.assertEqual(place.json("pause", "--new", name)[0]["queue"], name)
+            self.assertEqual(place.json("limits", name)[0]["key"], name)
+        self.assertEqual({r["queue"] for r in place.json("queues") if r["paused"]},
+                         {"[mail]", "[mail,long]", "[]", "\x01[mail]", "paused"})
+
     def test_schedules(self):
         place = self.place()
         place.fill("states")
@@ -478,12 +488,14 @@ class Acting(ConsoleTest):
         place = self.place()
         place.fill("states")
         for listen, host in (("127.0.0.2:0", "127.0.0.2"), ("127.0.0.1:0", "127.0.0.1")):
-            process = place.start("--json", "serve", "--listen", listen)
+            process = place.start("--json", "serve", "--listen", listen, "--host", "[2001:db8::5]")
             at = urllib.parse.urlsplit(json.loads(process.stdout.readline())["url"])
             self.assertEqual(at.hostname, host)
             connection = http.client.HTTPConnection(at.hostname, at.port, timeout=LIMIT)
-            connection.request("GET", "/queues")
-            self.assertEqual(connection.getresponse().status, 200)
+            for headers in ({}, {"Host": "[2001:db8::5]:8047"}):
+                connection.request("GET", "/queues", headers=headers)
+                reply = connection.getresponse()
+                self.assertEqual([reply.status, len(reply.read()) > 0], [200, True])
             connection.close()
             process.send_signal(signal.SIGTERM)
             self.assertEqual(finish(process).status, 0)
