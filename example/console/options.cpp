@@ -199,6 +199,11 @@ void take_marks_off(CLI::App& app) {
   for (auto* const sub : app.get_subcommands({})) take_marks_off(*sub);
 }
 
+[[noreturn]] void end_when_written() {
+  if (!std::cout.flush()) throw failure{unusable, "standard output cannot be written"};
+  std::exit(done);
+}
+
 }  // namespace
 
 std::string without_secrets(std::string_view text) {
@@ -265,7 +270,7 @@ options parse_options(int argc, char const* const* argv) {
     if (!deeper.empty()) o.command += ' ' + deeper.front()->get_name();
     if (o.command == "completions bash") {
       std::cout << bash_completions(app);
-      std::exit(done);
+      end_when_written();
     }
     bool const is_bulk = o.command == "cancel" || o.command == "replay" || o.command == "purge";
     if (o.store.empty())
@@ -275,7 +280,8 @@ options parse_options(int argc, char const* const* argv) {
       throw CLI::ValidationError{"--all and --state go together"};
     }
   } catch (CLI::CallForHelp const& help) {
-    std::exit(app.exit(help));
+    app.exit(help);
+    end_when_written();
   } catch (CLI::ParseError const& e) {
     throw failure{wrong_usage, std::string{e.what()} + " (see weirctl --help)"};
   }

@@ -362,9 +362,9 @@ class Reading(ConsoleTest):
 
     def test_what_cannot_be_written_is_not_done(self):
         with open("/dev/full", "wb") as full:
-            for form in ([], ["--json"]):
-                with self.subTest(form):
-                    process = self.states.start(*form, "queues", stdout=full)
+            for arguments in (["queues"], ["--json", "queues"], ["--help"], ["completions", "bash"]):
+                with self.subTest(arguments):
+                    process = self.states.start(*arguments, stdout=full)
                     self.assertIn(b"standard output", process.communicate(timeout=LIMIT)[1])
                     self.assertEqual(process.returncode, 3)
 
@@ -607,6 +607,7 @@ class Refusals(ConsoleTest):
         self.check_fails(self.states.run("jobs"), 2, "QUEUE")
         self.check_fails(self.states.run("queues", "--limit", "0"), 2, "--limit")
         self.check_fails(self.states.run("queues", "--patience", "nan"), 2, "seconds are a number")
+        self.check_fails(self.states.run("cancel", "mail", "--all", "--yes", "--kind", ""), 2, "no kind is empty")
         self.check_fails(self.states.run("job", "mail", "nonsense"), 2, "UUID")
         self.check_fails(self.states.run("job", "mail", "0" * 31 + "1"), 1, "no record")
         self.check_fails(self.states.run("jobs", "q" * 1025), 2, "queue name")
@@ -619,13 +620,16 @@ class Refusals(ConsoleTest):
 
     def test_no_password_is_printed(self):
         for url in ("redis://ann:secret@127.0.0.1:1", "postgresql://ann:secret@127.0.0.1:1/x",
-        self.check_fails(self.states.run("cancel", "mail", "--all", "--yes", "--kind", ""), 2, "no kind is empty")
                     "postgresql://127.0.0.1:1/x?user=ann&password=secret", "nats://ann:secret@127.0.0.1:1",
                     "redis://ann:se@cret@127.0.0.1:x", "nats://ann:secret@", "what://ann:secret@h"):
             for arguments in (["--store", url, "--patience", "0.3", "queues"], ["queues", url]):
                 result = self.states.run(*arguments)
                 self.assertIn(result.status, (2, 3))
                 self.assertNotRegex(result.out + result.err, "se@?cret")
+
+    def test_a_cursor_that_no_page_gave(self):
+        for cursor in ("garbage", "dead.61", "-1.61", "99999999999.61", "0.6"):
+            self.check_fails(self.states.run("queues", "--cursor", cursor), 2, "--cursor is none")
 
     def test_an_argument_may_be_long(self):
         for begin in ("://", "password="):
@@ -639,10 +643,6 @@ class Refusals(ConsoleTest):
                                   stderr=subprocess.PIPE, text=True)
             self.assertEqual([done.returncode, done.stderr], [0, ""])
             registered, words = done.stdout.splitlines()
-    def test_a_cursor_that_no_page_gave(self):
-        for cursor in ("garbage", "dead.61", "-1.61", "99999999999.61", "0.6"):
-            self.check_fails(self.states.run("queues", "--cursor", cursor), 2, "--cursor is none")
-
             self.assertEqual(registered, "complete -F _weirctl weirctl")
             return words.split()
 
