@@ -225,6 +225,13 @@ class Ways:
         flags = run("pkg-config", "--cflags", "weir", env=dict(os.environ, PKG_CONFIG_PATH=str(apart)))
         if "-I/opt/weir/headers" not in flags.split():
             raise Failed(f"pkg-config finds the headers by {flags}")
+        # So may that of pkg-config's files.
+        deep = self.work / "deep"
+        run("cmake", "--install", self.configure("weir-deep", "-DCMAKE_INSTALL_DATADIR=lib/weir/share"), "--prefix", deep)
+        flags = run("pkg-config", "--cflags-only-I", "weir",
+                    env=dict(os.environ, PKG_CONFIG_PATH=str(deep / "lib" / "weir" / "share" / "pkgconfig")))
+        if not pathlib.Path(flags.strip().removeprefix("-I"), "weir.hpp").exists():
+            raise Failed(f"pkg-config finds the headers of a deep folder by {flags}")
         build = self.work / "pkg-config"
         build.mkdir()
         for name in wanted:
