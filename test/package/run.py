@@ -298,8 +298,9 @@ class Ways:
                 include += ["-isystem", folder]
             run(self.cxx, "-std=c++20", "-nostdinc", "-nostdinc++", "-I", ROOT / "include", *include,
                 "-fsyntax-only", HERE / f"{program}.cpp", expect=rf"^\S*In file included [^#]*error: .{{0,9}}{error}")
-        run(self.cxx, "-std=c++17", "-I", ROOT / "include", "-fsyntax-only", HERE / "core.cpp",
-            expect="weir needs C\\+\\+20 with coroutines and concepts")
+        for flag, error in (("-std=c++17", r"weir needs C\+\+20 with coroutines and concepts"),
+                            ("-fno-exceptions", "weir needs exceptions"), ("-fno-rtti", "weir needs .* type information")):
+            run(self.cxx, "-std=c++20", flag, "-I", ROOT / "include", "-fsyntax-only", HERE / "core.cpp", expect=error)
 
     # ------------------------------------------------------------------------------- public indexes
 

@@ -12,6 +12,10 @@
 #error "weir needs C++20 with coroutines and concepts: compile with -std=c++20 or later"
 #endif
 
+#if !defined(__cpp_exceptions) || !defined(__cpp_rtti)
+#error "weir needs exceptions and run-time type information, which a flag has switched off"
+#endif
+
 #if !__has_include(<boost/version.hpp>)
 #error "weir needs the headers of Boost 1.88 or later on the include path"
 #endif
