@@ -15,6 +15,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -180,6 +181,15 @@ BOOST_AUTO_TEST_CASE(each_tick_becomes_one_job_that_knows_its_tick) {
   BOOST_TEST_REQUIRE(s.has_value());
   BOOST_TEST(s->progress.fired == 3U);
   BOOST_TEST((s->progress.last == first + 2h || s->progress.last == first + 3h));
+}
+
+BOOST_AUTO_TEST_CASE(an_observer_that_throws_keeps_no_tick_back) {
+  put(hourly());
+  run();
+  running.front()->on_event(
+      [](weir::schedule_event const&) { throw std::runtime_error{"observer"}; });
+  pass(3h + 30min);
+  BOOST_TEST(enqueued() == 3U);
 }
 
 // Oban #1290 and oban-py #17 (leaders), pg-boss #914 (a tick lost between two that poll).

@@ -32,6 +32,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -50,10 +51,14 @@ namespace detail {
 class schedule_audience {
  public:
   void set(schedule_observer observer) { observer_ = std::move(observer); }
-  void tell(schedule_event const& e) {
+  void tell(schedule_event const& e) noexcept {
     if (!observer_) return;
-    std::lock_guard const lock{mutex_};
-    observer_(e);
+    try {
+      std::lock_guard const lock{mutex_};
+      observer_(e);
+    } catch (...) {
+      tell_failure_of("scheduler: its observer", std::current_exception());
+    }
   }
 
  private:
