@@ -183,10 +183,6 @@ inline void tell_failure(otel::trace::Span& span, failure_text const& failure) {
   span.SetStatus(otel::trace::StatusCode::kError, otel_text(failure.message));
 }
 
-[[nodiscard]] inline double seconds(duration d) noexcept {
-  return std::chrono::duration<double>(d).count();
-}
-
 /// Adds measurements of one operation, which has failed in this way, or has not.
 class measuring {
  public:
@@ -196,7 +192,7 @@ class measuring {
   }
 
   void took(otel::metrics::Histogram<double>& in, duration d) const {
-    in.Record(seconds(d), view(), otel::context::Context{});
+    in.Record(std::chrono::duration<double>(d).count(), view(), otel::context::Context{});
   }
   void counted(otel::metrics::Counter<std::uint64_t>& in, std::uint64_t n) const {
     in.Add(n, view(), otel::context::Context{});
