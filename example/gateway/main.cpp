@@ -109,7 +109,8 @@ int main(int argc, char const* const* argv) {
     }
     return run(options);
   } catch (gateway::usage_error const& e) {
-    std::cerr << "gateway: " << example::printable(e.what()) << " (see --help)\n";
+    std::cerr << "gateway: " << example::printable(example::without_password(e.what()))
+              << " (see --help)\n";
     return wrong_usage;
   } catch (std::exception const& e) {
     std::cerr << "gateway: " << example::printable(e.what()) << '\n';

@@ -272,7 +272,8 @@ class Responses(GatewayTest):
             port = nobody.getsockname()[1]
         for arguments in (["--store", f"redis://ann:s3cret@127.0.0.1:{port}"], ["--store", "redis://ann:s3cret@:x"],
                           [f"--stor=redis://ann:s3cret@127.0.0.1:{port}"], ["--rate", "\x1b]0;title\x07"],
-                          ["--store", "sqlite:/\x1b[2J/\x9b2J"]):
+                          ["--store", "sqlite:/\x1b[2J/\x9b2J"], ["redis://ann:s3cret@h"],
+                          ["--rate", "redis://ann:s3cret@h"], ["--listen", "redis://ann:s3cret@h"]):
             result = subprocess.run([PROGRAM, *arguments], stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT)
             self.assertIn(result.returncode, (2, 3), arguments)
             self.assertNotIn(b"s3cret", result.stderr)
