@@ -599,6 +599,21 @@ class Acting(ConsoleTest):
         self.assertEqual(finish(process).status, 130)
         self.assertEqual(place.run("tail", "bulk", "--every", "0.05", "--count", "2").status, 0)
 
+    def test_tail_ends_when_nothing_can_be_written(self):
+        place = self.place()
+        place.fill("dead", 1, 0)
+        reader, writer = os.pipe()
+        os.close(reader)
+        for output, status, said in ((writer, 0, b""), (os.open("/dev/full", os.O_WRONLY), 3, b"standard output")):
+            process = place.start("tail", "--every", "0.05", stdout=output)
+            os.close(output)
+            deadline = time.monotonic() + LIMIT
+            while process.poll() is None and time.monotonic() < deadline:
+                place.fill("waiting", 1)
+            err = process.communicate(timeout=LIMIT)[1]
+            self.assertEqual(process.returncode, status, err)
+            self.assertIn(said, err)
+
 
 class Refusals(ConsoleTest):
     def test_usage(self):
