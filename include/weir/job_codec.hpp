@@ -29,6 +29,12 @@ namespace weir {
 
 namespace detail {
 
+/// The text of an exception, whose `what` may be null.
+[[nodiscard]] inline std::string text_of(std::exception const& e) {
+  auto const* const text = e.what();
+  return text == nullptr ? std::string{} : std::string{text};
+}
+
 /// nlohmann::json, looked at only where a job is encoded or decoded: whoever has jobs includes
 /// <nlohmann/json.hpp>, and nobody else pays for it.
 template <class T>
@@ -294,7 +300,7 @@ template <class T>
   } catch (std::bad_alloc const&) {
     throw;
   } catch (std::exception const& e) {  // whatever a codec or the type's own from_json throws
-    out.reason = e.what();
+    out.reason = detail::text_of(e);
   } catch (...) {
     out.reason = "an exception that is not a std::exception";
   }

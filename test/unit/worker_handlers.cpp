@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string_view>
@@ -30,8 +31,39 @@ struct choosy {};
 inline void to_json(nlohmann::json& j, choosy const&) { j = 1; }
 inline void from_json(nlohmann::json const&, choosy&) { throw std::runtime_error{"not for me"}; }
 
+/// It cannot always be made.
+struct moody {
+  moody() {
+    if (refusals > 0) {
+      --refusals;
+      throw 7;
+    }
+  }
+  int number = 0;
+  static inline int refusals = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(moody, number)
+struct moody_limit {
+  int number = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(moody_limit, number)
+
+struct textless : std::exception {
+  [[nodiscard]] char const* what() const noexcept override { return nullptr; }
+};
+
 }  // namespace test
 
+template <>
+struct weir::job_traits<test::moody> {
+  static constexpr std::string_view kind = "moody";
+};
+template <>
+struct weir::job_traits<test::moody_limit> {
+  static constexpr std::string_view kind = "moody limit";
+  static constexpr std::uint32_t concurrency = 1;
+  static std::string concurrency_key(test::moody_limit const&) { throw 7; }
+};
 template <>
 struct weir::job_traits<test::total> {
   static constexpr std::string_view kind = "total";
@@ -97,6 +129,61 @@ BOOST_AUTO_TEST_CASE(F42_an_exception_requeues_its_job_and_the_worker_goes_on) {
   BOOST_TEST(find(second)->reason == "an exception that is not a std::exception");
   BOOST_TEST((find(third)->state == weir::job_state::completed));
   BOOST_TEST(events[kind::retried] == 2);
+}
+
+BOOST_AUTO_TEST_CASE(F42_an_exception_without_a_text_fails_its_attempt) {
+  for (bool const coroutine : {false, true}) {
+    BOOST_TEST_CONTEXT("coroutine: " << coroutine) {
+      auto w = make_worker();
+      int calls = 0;
+      auto const fails = [&calls] {
+        if (++calls < 10) throw textless{};
+      };
+      if (coroutine) {
+        w.handle<note>([&](note const&) -> asio::awaitable<void> {
+          fails();
+          co_return;
+        });
+      } else {
+        w.handle<note>([&](note const&) { fails(); });
+      }
+      auto const id = enqueue("note", a_note);
+      start(w);
+      BOOST_TEST(calls == 1);
+      BOOST_TEST((find(id)->state == weir::job_state::pending));
+      BOOST_TEST(find(id)->attempts == 1U);
+      cancel();
+      ask(weir::command::cancel_job{"default", id});
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F42_what_a_job_type_throws_while_it_is_decoded_fails_the_attempt) {
+  for (bool const coroutine : {false, true}) {
+    BOOST_TEST_CONTEXT("coroutine: " << coroutine) {
+      auto w = make_worker();
+      if (coroutine) {
+        w.handle<moody>([](moody const&) -> asio::awaitable<void> { co_return; });
+      } else {
+        w.handle<moody>([](moody const&) {});
+      }
+      w.handle<moody_limit>([](moody_limit const&) {});
+      auto const id = enqueue("moody", R"({"number":1})");
+      auto const limited = enqueue("moody limit", R"({"number":1})");
+      moody::refusals = 100;
+      start(w);
+      for (auto const& failed : {id, limited}) {
+        BOOST_TEST((find(failed)->state == weir::job_state::pending));
+        BOOST_TEST(find(failed)->attempts == 1U);
+        BOOST_TEST(find(failed)->reason == "an exception that is not a std::exception");
+      }
+      BOOST_TEST(moody::refusals > 90);
+      BOOST_TEST(events[kind::lease_lost] == 0);
+      moody::refusals = 0;
+      cancel();
+      for (auto const& failed : {id, limited}) ask(weir::command::cancel_job{"default", failed});
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(R4_a_failing_job_is_tried_exactly_max_attempts_times_and_then_dead_lettered) {

@@ -122,7 +122,7 @@ template <class T>
       out.text = std::move(encoded).value();
     }
   } catch (std::exception const& e) {  // the type's own conversion, or no memory
-    return not_storable(e.what());
+    return not_storable(text_of(e));
   } catch (...) {
     return not_storable("an exception that is not a std::exception");
   }

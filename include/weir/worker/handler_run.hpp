@@ -30,14 +30,32 @@
 
 namespace weir::detail {
 
+/// What is being thrown out of a handler, whatever it is.
+[[nodiscard]] inline handler_outcome thrown() noexcept try {
+  using ending = handler_outcome::ending;
+  try {
+    throw;
+  } catch (give_up const& e) {
+    return {ending::gave_up, e.what()};
+  } catch (snooze_for const& e) {
+    return {ending::snoozed, e.what(), std::clamp(e.delay(), duration{}, limits::span)};
+  } catch (std::exception const& e) {
+    return {ending::failed, text_of(e)};
+  } catch (...) {
+    return {ending::failed, "an exception that is not a std::exception"};
+  }
+} catch (...) {  // no memory for the text
+  return {handler_outcome::ending::failed, {}};
+}
+
 /// Decodes the payload, in the job type's own functions.
 [[nodiscard]] inline handler_outcome prepare(active_job& job) {
   using ending = handler_outcome::ending;
   std::string reason;
   try {
     job.prepared = job.handler->prepare(job.job.payload, reason);
-  } catch (std::exception const& e) {
-    return {ending::failed, e.what()};
+  } catch (...) {
+    return {ending::failed, thrown().text};
   }
   if (job.prepared == nullptr) return {ending::undecodable, "undecodable payload: " + reason};
   return {};
@@ -47,22 +65,6 @@ namespace weir::detail {
 [[nodiscard]] inline handler_outcome finished(handler_result r) {
   using ending = handler_outcome::ending;
   return {r.storable ? ending::done : ending::unstorable, std::move(r.text)};
-}
-
-/// What is being thrown out of a handler, whatever it is.
-[[nodiscard]] inline handler_outcome thrown() {
-  using ending = handler_outcome::ending;
-  try {
-    throw;
-  } catch (give_up const& e) {
-    return {ending::gave_up, e.what()};
-  } catch (snooze_for const& e) {
-    return {ending::snoozed, e.what(), std::clamp(e.delay(), duration{}, limits::span)};
-  } catch (std::exception const& e) {
-    return {ending::failed, e.what()};
-  } catch (...) {
-    return {ending::failed, "an exception that is not a std::exception"};
-  }
 }
 
 /// Runs handlers on their executor, and brings what became of them back to the bookkeeping's
