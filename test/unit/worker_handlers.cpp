@@ -110,6 +110,26 @@ BOOST_AUTO_TEST_CASE(a_structs_json_form_is_stored) {
   BOOST_TEST(find(id)->result == R"({"sum":42})");
 }
 
+BOOST_AUTO_TEST_CASE(F62_a_returned_json_value_is_stored_as_its_text) {
+  auto w = make_worker();
+  w.handle<note>([](note const& n) -> nlohmann::json {
+    if (n.number == 0) return "a";
+    return {{"sum", n.number}};
+  });
+  auto const object = enqueue("note", R"({"text":"","number":42})");
+  auto const text = enqueue("note", R"({"text":"","number":0})");
+  start(w);
+  BOOST_TEST(find(object)->result == R"({"sum":42})");
+  BOOST_TEST(weir::result_as<nlohmann::json>(*find(object)).value()["sum"] == 42);
+  BOOST_TEST(find(text)->result == R"("a")");
+  w.handle<note>([](note const& n) -> asio::awaitable<nlohmann::ordered_json> {
+    co_return nlohmann::ordered_json{{"sum", n.number}};
+  });
+  auto const ordered = enqueue("note", R"({"text":"","number":43})");
+  pass(1s);
+  BOOST_TEST(find(ordered)->result == R"({"sum":43})");
+}
+
 BOOST_AUTO_TEST_CASE(F42_an_exception_requeues_its_job_and_the_worker_goes_on) {
   auto w = make_worker();
   int calls = 0;

@@ -15,6 +15,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_executor.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include <array>
 #include <concepts>
@@ -92,8 +93,11 @@ concept has_executor = requires(Handler const& h) {
 template <class T, class Executor>
 struct job_of<asio::executor_binder<T, Executor>> : job_of<T> {};
 
+/// Is a result stored as it is? A JSON value is not, although it converts to a string.
 template <class T>
-concept storable_result = std::is_void_v<T> || std::convertible_to<T, std::string> || json_form<T>;
+concept text_result = std::convertible_to<T, std::string> && !std::same_as<T, nlohmann::json> &&
+                      !std::same_as<T, nlohmann::ordered_json>;
+template <class T> concept storable_result = std::is_void_v<T> || text_result<T> || json_form<T>;
 
 /// The text that `complete` stores for a handler's return value, or the reason why there is none:
 /// the handler has succeeded all the same, and its work is not repeated (F62).
@@ -114,7 +118,7 @@ template <class T>
 [[nodiscard]] handler_result result_of(T&& value) {
   handler_result out;
   try {
-    if constexpr (std::convertible_to<T, std::string>) {
+    if constexpr (text_result<std::remove_cvref_t<T>>) {
       out.text = std::string{std::forward<T>(value)};
     } else {
       auto encoded = encode_json(value);
