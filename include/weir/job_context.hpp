@@ -17,6 +17,7 @@
 
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <atomic>
@@ -130,13 +131,16 @@ class job_context {
   /// Errors: `invalid_option` (there are no bytes), `payload_too_large`, both at once and with
   /// nothing handed over; `lease_lost`, and that of a store that refuses it (`store_full`,
   /// `disk_full`): then the next attempt has an earlier one; `operation_aborted`: cancelled, and
-  /// still handed over.
+  /// still handed over, or the execution context of the worker has ended.
   template <class Token = boost::asio::deferred_t>
   WEIR_OPERATION auto async_checkpoint(std::string bytes, Token&& token = Token{}) {
     auto initiate = [this](auto handler, std::string text) {
+      auto const inside = notes_.enter();
       auto const op = park<error_code>(notes_.get_executor(), std::move(handler));
       try {
-        if (auto const ec = refusal_of(text)) {
+        if (!inside) {
+          op->resume(boost::asio::error::operation_aborted);
+        } else if (auto const ec = refusal_of(text)) {
           op->resume(ec);
         } else {
           notes_.checkpoint(std::move(text), [op](error_code stored) { op->resume(stored); });

@@ -5,14 +5,20 @@
 
 #include "worker_fixture.hpp"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
 
 #include <array>
 #include <atomic>
+#include <memory>
 #include <set>
 #include <thread>
 
@@ -149,6 +155,124 @@ BOOST_AUTO_TEST_CASE(a_payload_is_decoded_where_the_handlers_run) {
   run_handlers();
   BOOST_TEST(events[kind::dead_lettered] == 1);
   cancel();
+}
+
+BOOST_AUTO_TEST_CASE(R7_handlers_may_outlive_the_execution_context_of_their_worker) {
+  for (bool const coroutine : {false, true}) {
+    for (bool const begun : {false, true}) {
+      if (begun && !coroutine) continue;  // it would block this thread
+      BOOST_TEST_CONTEXT("coroutine: " << coroutine << ", begun: " << begun) {
+        auto owned = std::make_unique<asio::io_context>();
+        auto const alive = std::make_shared<int>(0);
+        int ran = 0;
+        int told = 0;
+        {
+          memory const elsewhere{owned->get_executor(), {}, clock};
+          worker_type w{elsewhere, {.concurrency = 2}, clock, weir::constant_backoff{1s}};
+          if (coroutine) {
+            w.handle<note>([&, alive](note const&, weir::job_context& c) -> asio::awaitable<void> {
+              ++ran;
+              c.progress(1, 2);
+              co_await clock.async_wait_until(handlers.get_executor(), clock.steady_now() + 1s,
+                                              asio::use_awaitable);
+              c.checkpoint("lost");
+              auto const [ec] = co_await c.async_checkpoint("lost", asio::as_tuple(asio::deferred));
+              told += c.stop_requested() && ec == asio::error::operation_aborted ? 1 : 0;
+            });
+          } else {
+            w.handle<note>([&, alive](note const&) { ++ran; });
+          }
+          for (int i = 0; i != 4; ++i) {
+            weir::new_job job;
+            job.id = ids.job();
+            job.kind = "note";
+            job.payload = one;
+            elsewhere.execute(weir::command::enqueue_jobs{"default", {&job, 1}}).value();
+          }
+          w.async_run(asio::bind_executor(handlers.get_executor(), [](weir::error_code) {}));
+          while (owned->poll() != 0) {
+          }
+          if (begun) {
+            handlers.restart();
+            handlers.poll();
+            owned->poll();
+          }
+        }
+        owned.reset();
+        clock.advance(2s);
+        run_handlers();
+        run_handlers();
+        BOOST_TEST(ran == (begun ? 2 : 0));
+        BOOST_TEST(told == ran);
+        BOOST_TEST(alive.use_count() == 1);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(R7_a_worker_whose_handlers_context_has_ended_gives_its_jobs_back_and_ends) {
+  for (bool const coroutine : {false, true}) {
+    for (bool const begun : {false, true}) {
+      if (begun && !coroutine) continue;
+      BOOST_TEST_CONTEXT("coroutine: " << coroutine << ", begun: " << begun) {
+        auto owned = std::make_unique<asio::io_context>();
+        auto w = make_worker();
+        if (coroutine) {
+          w.handle<note>(
+              asio::bind_executor(owned->get_executor(), [&](note const&) -> asio::awaitable<void> {
+                co_await clock.async_wait_until(owned->get_executor(), clock.steady_now() + 1h,
+                                                asio::use_awaitable);
+              }));
+        } else {
+          w.handle<note>(asio::bind_executor(owned->get_executor(), [](note const&) {}));
+        }
+        auto const first = enqueue("note", one);
+        start(w);
+        if (begun) owned->poll();
+        owned.reset();
+        settle();
+        BOOST_TEST((find(first)->state == weir::job_state::pending));
+        BOOST_TEST(find(first)->attempts == (begun ? 1U : 0U));
+        auto const second = enqueue("note", one);
+        settle();
+        BOOST_TEST(ended.has_value());
+        BOOST_TEST((find(second)->state == weir::job_state::pending));
+        BOOST_TEST(find(second)->attempts == 0U);
+        ended.reset();
+        for (auto const& id : {first, second}) ask(weir::command::cancel_job{"default", id});
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(R7_what_is_kept_for_coroutines_goes_with_their_context) {
+  auto owned = std::make_unique<asio::io_context>();
+  auto const alive = std::make_shared<int>(0);
+  auto w = make_worker();
+  w.handle<note>([&](note const&) -> asio::awaitable<void> { co_return; });
+  enqueue("note", one);
+  w.async_run(asio::bind_executor(owned->get_executor(), [alive](weir::error_code) {}));
+  settle();
+  owned->poll();
+  settle();
+  BOOST_TEST(stats().completed == 1U);
+  owned.reset();
+  BOOST_TEST(alive.use_count() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(F42_a_handler_that_is_dropped_by_what_it_waits_for_has_failed) {
+  auto w = make_worker();
+  w.handle<note>([](note const&) -> asio::awaitable<void> {
+    auto drop = [](auto) {};
+    co_await asio::async_initiate<asio::use_awaitable_t<> const, void()>(drop, asio::use_awaitable);
+  });
+  auto const id = enqueue("note", one);
+  start(w);
+  BOOST_TEST((find(id)->state == weir::job_state::pending));
+  BOOST_TEST(find(id)->attempts == 1U);
+  BOOST_TEST(find(id)->reason == "destroyed before it ended");
+  cancel();
+  BOOST_TEST(ended.has_value());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -7,6 +7,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/execution_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
 
 #include <atomic>
@@ -125,6 +126,7 @@ using context_watch = basic_context_watch<void>;
   auto& context = boost::asio::query(executor, boost::asio::execution::context);
   return boost::asio::use_service<context_watch>(context);
 }
+
 /// An executor for what may outlive its context, which a strand may not: it goes with the context.
 class context_bound_executor final : public goes_with_context {
  public:
@@ -151,6 +153,30 @@ class context_bound_executor final : public goes_with_context {
     boost::asio::any_io_executor const& executor) {
   return watch_of(executor).gate();
 }
+
+/// An executor that other threads post to, perhaps when its context has ended.
+class gated_executor {
+ public:
+  explicit gated_executor(boost::asio::any_io_executor ex)
+      : gate_{gate_of(ex)},
+        executor_{context_bound_executor::make(std::move(ex))} {}
+
+  [[nodiscard]] std::shared_ptr<context_gate> const& gate() const noexcept { return gate_; }
+  /// To be called within the gate.
+  [[nodiscard]] boost::asio::any_io_executor const& get() const noexcept {
+    return executor_->get();
+  }
+  /// Drops the function if the context has ended.
+  template <class F>
+  void post(F f) const {
+    gate_pass const inside{gate_};
+    if (inside) boost::asio::post(get(), std::move(f));
+  }
+
+ private:
+  std::shared_ptr<context_gate> gate_;
+  std::shared_ptr<context_bound_executor const> executor_;
+};
 
 }  // namespace weir::detail
 

@@ -4,6 +4,7 @@
 #ifndef WEIR_WORKER_ACTIVE_JOB_HPP
 #define WEIR_WORKER_ACTIVE_JOB_HPP
 
+#include "weir/detail/context_gate.hpp"
 #include "weir/job.hpp"
 #include "weir/job_context.hpp"
 #include "weir/time.hpp"
@@ -82,7 +83,9 @@ struct active_job : std::enable_shared_from_this<active_job> {
     if (cause != stop_cause::none) return;
     cause = why;
     context.request_stop();
-    cancel.emit(boost::asio::cancellation_type::terminal);
+    gate_pass const inside{gate};
+    if (!inside) return;
+    if (auto const signal = cancel.lock()) signal->emit(boost::asio::cancellation_type::terminal);
   }
 
   /// To be called before its handler is to start, and after each renewal.
@@ -93,11 +96,12 @@ struct active_job : std::enable_shared_from_this<active_job> {
   std::string const queue;
   leased_job const job;
   job_context context;
-  worker_core* core = nullptr;  ///< that it is active in
+  std::weak_ptr<worker_core> core{};  ///< that it is active in
   std::shared_ptr<any_handler const> handler;
   std::unique_ptr<prepared_job> prepared;
   handler_outcome outcome;
-  boost::asio::cancellation_signal cancel;
+  std::weak_ptr<boost::asio::cancellation_signal> cancel{};  ///< of a coroutine that runs
+  std::shared_ptr<context_gate> gate{};                      ///< of its context
   boost::asio::cancellation_signal end_of_timer;
   stop_cause cause = stop_cause::none;
 

@@ -4,6 +4,7 @@
 #ifndef WEIR_WORKER_CORE_HPP
 #define WEIR_WORKER_CORE_HPP
 
+#include "weir/detail/context_gate.hpp"
 #include "weir/detail/late_renewals.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
@@ -25,9 +26,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
-#include <boost/asio/execution/blocking.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/require.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/config.hpp>
 
@@ -52,7 +51,7 @@ namespace weir::detail {
 /// and to tell. All of it is used on one strand.
 class worker_core : public std::enable_shared_from_this<worker_core> {
  public:
-  worker_core(worker_setup const& s, boost::asio::any_io_executor handlers)
+  explicit worker_core(worker_setup const& s)
       : store{s.store},
         options{s.options},
         clock{s.clock},
@@ -60,10 +59,7 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
         ids{s.ids},
         holder{ids.holder()},
         strand{boost::asio::make_strand(s.executor)},
-        handler_executor{std::move(handlers)},
-        handler_posts{
-            boost::asio::require(handler_executor, boost::asio::execution::blocking.never)},
-        around{s.around},
+        bookkeeping{std::make_shared<gated_executor>(strand)},
         changed{std::make_shared<wakeup>(strand)},
         fires_schedules{s.fires_schedules},
         due{s.options.queues},
@@ -71,6 +67,10 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
         observer_{s.observer} {}
   worker_core(worker_core const&) = delete;
   worker_core& operator=(worker_core const&) = delete;
+  /// Its context may end before handlers that run on others.
+  ~worker_core() {
+    for (auto const& job : active) job->context.request_stop();
+  }
 
   /// Begins a coroutine, wherever and for whatever it is: each of them by one function, since
   /// Asio's is dear to compile.
@@ -285,8 +285,8 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
                                       steady_time asked_at) {
     auto const expires_in = leased.expires_in;
     auto job = std::make_shared<active_job>(queue, std::move(leased), asked_at);
-    job->core = this;
-    job->context.notes().kept_by(job.get(), &notes_are_wanted, strand);
+    job->core = weak_from_this();
+    job->context.notes().kept_by(job.get(), &notes_are_wanted, bookkeeping);
     job->deadline = lease_deadline(asked_at, expires_in);
     job->renew_at = saturating_add(asked_at, expires_in / 3);
     job->place = active.size();
@@ -357,11 +357,9 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
   id_source ids;
   std::string const holder;
   boost::asio::any_io_executor const strand;
-  boost::asio::any_io_executor const handler_executor;
-  boost::asio::any_io_executor const handler_posts;  ///< the same; never runs anything at once
-  std::vector<middleware> const around;              ///< each handler, the first outermost
-  std::vector<std::shared_ptr<active_job>> active;   ///< in no order
-  std::deque<std::shared_ptr<active_job>> waiting;   ///< of them, those that were prefetched
+  std::shared_ptr<gated_executor const> const bookkeeping;  ///< the same, for handlers
+  std::vector<std::shared_ptr<active_job>> active;          ///< in no order
+  std::deque<std::shared_ptr<active_job>> waiting;          ///< of them, those that were prefetched
   std::shared_ptr<wakeup> const changed;  ///< there may be something to do, or the worker stops
   std::size_t finishing = 0;              ///< jobs whose handlers have ended
   std::uint32_t reserved = 0;             ///< hands
@@ -378,12 +376,13 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
                                                 ///< from here on
 
  private:
-  /// In the handler's thread, while it runs: what runs it keeps the job and this. Without memory
-  /// for it the next renewal takes along what there is.
+  /// In the handler's thread, while it runs: what runs it keeps the job. Without memory for it the
+  /// next renewal takes along what there is.
   static void notes_are_wanted(void* of) noexcept try {
     auto const job = static_cast<active_job*>(of)->shared_from_this();
-    boost::asio::post(job->core->strand, [job, core = job->core->shared_from_this()] {
-      if (!job->settled && core->keep_notes) core->keep_notes(*job);
+    job->context.notes().bookkeeping()->post([job] {
+      auto const core = job->core.lock();
+      if (core && !job->settled && core->keep_notes) core->keep_notes(*job);
     });
   } catch (...) {
   }

@@ -5,6 +5,7 @@
 #define WEIR_WORKER_HANDLER_HPP
 
 #include "weir/concept.hpp"
+#include "weir/detail/context_gate.hpp"
 #include "weir/error.hpp"
 #include "weir/job_codec.hpp"
 #include "weir/job_context.hpp"
@@ -291,7 +292,8 @@ class any_handler {
   any_handler& operator=(any_handler const&) = delete;
   virtual ~any_handler() = default;
 
-  asio::any_io_executor executor{};  ///< of its own; empty: it has none
+  asio::any_io_executor executor{};      ///< of its own; empty: it has none
+  std::shared_ptr<context_gate> gate{};  ///< of that one's context
 
   /// The job of a payload, or null and the reason why it cannot be one.
   [[nodiscard]] virtual std::unique_ptr<prepared_job> prepare(std::string_view payload,
@@ -313,7 +315,10 @@ class typed_handler final : public any_handler {
                      .timeout = job_policy<Job>::timeout(),
                      .limits = limits_of_kind<Job>()}},
         handler_{std::make_shared<Handler>(std::move(handler))} {
-    if constexpr (has_executor<Handler>) executor = handler_->get_executor();
+    if constexpr (has_executor<Handler>) {
+      executor = handler_->get_executor();
+      gate = gate_of(executor);
+    }
   }
 
   [[nodiscard]] std::unique_ptr<prepared_job> prepare(std::string_view payload,

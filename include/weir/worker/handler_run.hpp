@@ -4,6 +4,8 @@
 #ifndef WEIR_WORKER_HANDLER_RUN_HPP
 #define WEIR_WORKER_HANDLER_RUN_HPP
 
+#include "weir/detail/context_gate.hpp"
+#include "weir/detail/erased.hpp"
 #include "weir/error.hpp"
 #include "weir/job_context.hpp"
 #include "weir/limits.hpp"
@@ -11,10 +13,15 @@
 #include "weir/worker/active_job.hpp"
 #include "weir/worker/core.hpp"
 #include "weir/worker/middleware.hpp"
+#include "weir/worker/runs.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/execution/blocking.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/require.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
 
@@ -68,69 +75,124 @@ namespace weir::detail {
 }
 
 /// Runs handlers on their executor, and brings what became of them back to the bookkeeping's
-/// strand: all that ended since it last looked at once.
+/// strand: all that ended since it last looked at once. Handlers keep it, and the execution context
+/// of either may end before that of the other.
 class handler_run {
  public:
   /// A job whose handler ended.
   struct ended_job {
     std::shared_ptr<active_job> job;
-    boost::asio::any_io_executor strand{};  ///< a coroutine's; another may have it now
+    /// A coroutine's; another may have it now.
+    std::shared_ptr<context_bound_executor const> strand{};
   };
 
   /// Called on the bookkeeping's strand.
   using receiver = std::function<void(std::vector<ended_job>&)>;
 
-  explicit handler_run(std::shared_ptr<worker_core> core) : core_{std::move(core)} {}
+  handler_run(worker_setup const& setup, boost::asio::any_io_executor const& handlers,
+              std::shared_ptr<gated_executor const> bookkeeping)
+      : clock_{setup.clock},
+        around_{setup.around},
+        bookkeeping_{std::move(bookkeeping)},
+        handlers_{handlers},
+        posts_{context_bound_executor::make(
+            boost::asio::require(handlers, boost::asio::execution::blocking.never))} {}
 
   /// Starts the handler of a job. Before a job that was not prepared its payload is decoded: that
   /// is work of the user's own functions, too.
-  static void start(std::shared_ptr<handler_run> const& self, std::shared_ptr<active_job> job) {
-    auto& core = *self->core_;
+  ///
+  /// @return false: the execution context of its executor has ended
+  [[nodiscard]] static bool start(std::shared_ptr<handler_run> const& self,
+                                  std::shared_ptr<active_job> const& job) {
     job->note_deadline();
+    job->outcome = not_started();
     auto const& handler = *job->handler;
     bool const pooled = !handler.executor;
-    if (!handler.traits.is_coroutine && core.around.empty()) {
-      auto step = [self, job = std::move(job)]() mutable {
-        job->outcome = call(*self->core_, *job);
-        bring(self, {std::move(job)});
+    auto const& gate = pooled ? self->handlers_.gate() : handler.gate;
+    gate_pass const inside{gate};
+    if (!inside) return false;
+    if (!handler.traits.is_coroutine && self->around_.empty()) {
+      auto step = [back = way_back{self, {job}}]() mutable {
+        auto& called = *back.what.job;
+        called.outcome = back.to->call(called);
       };
       // `post` would ask this executor each time whether it may run something at once.
       if (pooled) {
-        core.handler_posts.execute(std::move(step));
+        self->posts_->get().execute(std::move(step));
       } else {
         boost::asio::post(handler.executor, std::move(step));
       }
-      return;
+      return true;
     }
-    auto strand = pooled ? self->take_strand() : boost::asio::make_strand(handler.executor);
-    auto slot = job->cancel.slot();
-    auto coroutine = run(self->core_, job);
+    auto strand = pooled ? self->take_strand() : nullptr;
+    auto const on = pooled ? strand->get() : boost::asio::make_strand(handler.executor);
+    auto const running =
+        std::make_shared<running_coroutine>(way_back{self, {job, std::move(strand)}});
+    job->gate = gate;
+    job->cancel = std::shared_ptr<boost::asio::cancellation_signal>{running, &running->cancel};
     // One that is told to stop before it could begin ends with an exception of Asio's.
-    auto ended = [self, strand, pooled,
-                  job = std::move(job)](std::exception_ptr const& stopped) mutable {
-      if (stopped) job->outcome = not_started();
-      bring(self, {std::move(job), pooled ? std::move(strand) : boost::asio::any_io_executor{}});
-    };
-    worker_core::begin(strand, std::move(coroutine), slot, std::move(ended));
+    auto ended = [running](std::exception_ptr const&) { running->back.bring(); };
+    worker_core::begin(on, run(self, job), running->cancel.slot(), std::move(ended));
+    return true;
   }
 
   void deliver_to(receiver who) { receive_ = std::move(who); }
 
  private:
+  /// Brings a job back when its handler has ended, or was destroyed.
+  struct way_back {
+    way_back(std::shared_ptr<handler_run> run, ended_job ended)
+        : to{std::move(run)},
+          what{std::move(ended)} {}
+    way_back(way_back&&) noexcept = default;
+    way_back& operator=(way_back&&) = delete;
+    ~way_back() { bring(); }
+
+    void bring() noexcept {
+      if (!what.job) return;
+      try {
+        handler_run::bring(to, std::move(what));
+      } catch (std::exception const&) {  // out of memory: its lease is kept in vain
+      }
+    }
+
+    std::shared_ptr<handler_run> to;
+    ended_job what;
+  };
+
+  /// What belongs to a coroutine, and is destroyed with it. A signal refers to the strand of who is
+  /// cancelled.
+  struct running_coroutine {
+    explicit running_coroutine(way_back b) : back{std::move(b)} {}
+    running_coroutine(running_coroutine const&) = delete;
+    running_coroutine& operator=(running_coroutine const&) = delete;
+    ~running_coroutine() {
+      auto* const job = back.what.job.get();
+      if (job == nullptr || job->outcome.how != handler_outcome::ending::failed) return;
+      try {
+        job->outcome.text = "destroyed before it ended";
+      } catch (std::exception const&) {  // out of memory
+      }
+    }
+
+    boost::asio::cancellation_signal cancel;
+    way_back back;
+  };
+
   /// Much may have happened since the claim: a handler never starts without its lease (F12), or
   /// when the worker stops. A renewal may end at this moment: the bookkeeping starts the handler
   /// again then.
-  [[nodiscard]] static bool may_start(worker_core const& core, active_job const& job) {
+  [[nodiscard]] bool may_start(active_job const& job) const {
     return !job.context.stop_requested() &&
-           core.clock.steady_now() < job.starts_before.load(std::memory_order_relaxed);
+           clock_.steady_now() < job.starts_before.load(std::memory_order_relaxed);
   }
 
   [[nodiscard]] static handler_outcome not_started() {
     return {handler_outcome::ending::not_started, {}};
   }
 
-  [[nodiscard]] static handler_outcome call(worker_core const& core, active_job& job) {
-    if (!may_start(core, job)) return not_started();
+  [[nodiscard]] handler_outcome call(active_job& job) const {
+    if (!may_start(job)) return not_started();
     if (job.prepared == nullptr) {
       if (auto decoded = prepare(job); job.prepared == nullptr) return decoded;
     }
@@ -141,24 +203,24 @@ class handler_run {
     }
   }
 
-  [[nodiscard]] static boost::asio::awaitable<void> run(std::shared_ptr<worker_core> core,
+  [[nodiscard]] static boost::asio::awaitable<void> run(std::shared_ptr<handler_run> self,
                                                         std::shared_ptr<active_job> job) {
     co_await boost::asio::this_coro::reset_cancellation_state(
         boost::asio::enable_total_cancellation());
-    job->outcome = not_started();
     // Asio begins a coroutine at once where it may, which is here: within the bookkeeping.
     co_await boost::asio::post(boost::asio::deferred);
-    if (!may_start(*core, *job)) co_return;
+    if (!self->may_start(*job)) co_return;
     if (job->prepared == nullptr) {
       job->outcome = prepare(*job);
       if (job->prepared == nullptr) co_return;
     }
+    job->outcome.how = handler_outcome::ending::failed;  // if it is destroyed
     try {
-      if (core->around.empty()) {
+      if (self->around_.empty()) {
         auto stored = co_await job->prepared->run(job->context);
         job->outcome = finished(std::move(stored));
       } else {
-        handler_chain chain{core->around, *job->prepared, job->handler->traits.is_coroutine,
+        handler_chain chain{self->around_, *job->prepared, job->handler->traits.is_coroutine,
                             job->context};
         co_await chain.run(0);
         job->outcome = finished(std::move(chain.result));
@@ -175,7 +237,7 @@ class handler_run {
       first = self->ended_.empty();
       self->ended_.push_back(std::move(ended));
     }
-    if (first) boost::asio::post(self->core_->strand, [self] { self->deliver(); });
+    if (first) self->bookkeeping_->post([self] { self->deliver(); });
   }
 
   void deliver() {
@@ -191,16 +253,22 @@ class handler_run {
   }
 
   /// For one coroutine at a time: making one for each would cost more than starting it.
-  boost::asio::any_io_executor take_strand() {
-    if (strands_.empty()) return boost::asio::make_strand(core_->handler_executor);
+  std::shared_ptr<context_bound_executor const> take_strand() {
+    if (strands_.empty()) {
+      return context_bound_executor::make(boost::asio::make_strand(handlers_.get()));
+    }
     auto strand = std::move(strands_.back());
     strands_.pop_back();
     return strand;
   }
 
-  std::shared_ptr<worker_core> core_;
+  any_clock const clock_;
+  std::vector<middleware> const around_;  ///< each handler, the first outermost
+  std::shared_ptr<gated_executor const> const bookkeeping_;
+  gated_executor const handlers_;
+  std::shared_ptr<context_bound_executor const> const posts_;  ///< never runs anything at once
   receiver receive_;
-  std::vector<boost::asio::any_io_executor> strands_;
+  std::vector<std::shared_ptr<context_bound_executor const>> strands_;
   std::vector<ended_job> delivered_;  ///< kept for its memory
   std::mutex mutex_;                  ///< of what follows
   std::vector<ended_job> ended_;

@@ -35,17 +35,20 @@ using handler_registry = std::map<std::string, std::shared_ptr<any_handler const
 /// Takes one claimed job from its claim to its outcome.
 class job_run {
  public:
-  job_run(std::shared_ptr<worker_core> core, std::shared_ptr<handler_registry const> handlers)
+  job_run(std::shared_ptr<worker_core> core, std::shared_ptr<handler_registry const> handlers,
+          std::shared_ptr<handler_run> runs_handlers)
       : core_{std::move(core)},
         handlers_{std::move(handlers)},
         lines_{std::make_shared<limit_lines>(core_)},
         gate_{core_, lines_},
-        runner_{std::make_shared<runner>(core_)},
+        runner_{std::move(runs_handlers)},
         completer_{std::make_shared<completer>(core_)} {}
 
   static std::shared_ptr<job_run> make(std::shared_ptr<worker_core> core,
-                                       std::shared_ptr<handler_registry const> handlers) {
-    auto made = std::make_shared<job_run>(std::move(core), std::move(handlers));
+                                       std::shared_ptr<handler_registry const> handlers,
+                                       std::shared_ptr<handler_run> runs_handlers) {
+    auto made =
+        std::make_shared<job_run>(std::move(core), std::move(handlers), std::move(runs_handlers));
     made->runner_->deliver_to([weak = std::weak_ptr<job_run>{made}](auto& ended) {
       if (auto const self = weak.lock()) job_run::ended(self, ended);
     });
@@ -187,15 +190,28 @@ class job_run {
     if (job->handler->traits.timeout > duration::zero() || job->job.deadline_in) {
       self->limit_time(job);
     }
-    runner::start(self->runner_, job);
+    begin_handler(self, job);
+  }
+
+  static void begin_handler(std::shared_ptr<job_run> const& self,
+                            std::shared_ptr<active_job> const& job) {
+    if (runner::start(self->runner_, job)) return;
+    tell_log(log::level::error, log::topic::worker,
+             "worker: it stops: the execution context of its handlers has ended");
+    self->core_->stopping = true;
+    self->core_->changed->notify();
+    job->end_of_timer.emit(boost::asio::cancellation_type::terminal);
+    job->stop(stop_cause::shutdown);
+    spawn(self, job, self->stopped(job));
   }
 
   static void ended(std::shared_ptr<job_run> const& self, std::vector<runner::ended_job>& ended) {
     for (auto& one : ended) {
+      if (one.job->settled) continue;  // there was no memory to start it
       guarded(self, one.job, [&] {
         auto const& job = one.job;
         if (job->outcome.how == ending::not_started && self->may_start(*job)) {
-          runner::start(self->runner_, job);  // its lease was renewed meanwhile
+          begin_handler(self, job);  // its lease was renewed meanwhile
           return;
         }
         if (job->handler->traits.timeout > duration::zero()) {

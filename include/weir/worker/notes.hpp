@@ -4,6 +4,7 @@
 #ifndef WEIR_WORKER_NOTES_HPP
 #define WEIR_WORKER_NOTES_HPP
 
+#include "weir/detail/context_gate.hpp"
 #include "weir/error.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -40,16 +41,25 @@ class handler_notes {
 
   /// For the worker, before the handler starts.
   /// @param wanted called in any thread when there is something to be stored, with `job`
+  /// @param by     the bookkeeping, whose execution context may end before the handler
   void kept_by(void* job, void (*wanted)(void*) noexcept,
-               boost::asio::any_io_executor const& on) noexcept {
+               std::shared_ptr<gated_executor const> by) noexcept {
     job_ = job;
     wanted_ = wanted;
-    executor_ = &on;
+    bookkeeping_ = std::move(by);
+  }
+  [[nodiscard]] std::shared_ptr<gated_executor const> const& bookkeeping() const noexcept {
+    return bookkeeping_;
+  }
+  /// While it lives the bookkeeping's context does not end. False: that has ended.
+  [[nodiscard]] gate_pass enter() const noexcept {
+    return gate_pass{bookkeeping_ ? bookkeeping_->gate() : nullptr};
   }
   /// The bookkeeping's; where handlers without an executor are called.
   [[nodiscard]] boost::asio::any_io_executor get_executor() const {
-    if (executor_ == nullptr) return boost::asio::system_executor{};
-    return *executor_;
+    auto const inside = enter();
+    if (!inside || !bookkeeping_) return boost::asio::system_executor{};
+    return bookkeeping_->get();
   }
 
   // ---------------------------------------------------------------------------------- any thread
@@ -156,7 +166,7 @@ class handler_notes {
 
   void* job_ = nullptr;
   void (*wanted_)(void*) noexcept = nullptr;
-  boost::asio::any_io_executor const* executor_ = nullptr;
+  std::shared_ptr<gated_executor const> bookkeeping_;
   mutable std::mutex mutex_;  ///< of what follows
   std::unique_ptr<body> body_;
 };

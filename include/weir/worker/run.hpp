@@ -53,12 +53,13 @@ namespace weir::detail {
 /// share the free hands; a new look waits until one of them is answered.
 class worker_run {
  public:
-  worker_run(std::shared_ptr<worker_core> shared, std::shared_ptr<handler_registry const> handlers)
+  worker_run(std::shared_ptr<worker_core> shared, std::shared_ptr<handler_registry const> handlers,
+             std::shared_ptr<handler_run> runner)
       : core_{std::move(shared)},
         register_{core_->options.name.empty()
                       ? nullptr
                       : std::make_shared<worker_register>(core_, *handlers)},
-        jobs_{job_run::make(core_, std::move(handlers))},
+        jobs_{job_run::make(core_, std::move(handlers), std::move(runner))},
         renewer_{std::make_shared<lease_renewer>(core_)},
         claims_{*core_},
         lookout_{std::make_shared<lookout>(core_, claims_, contention_)} {}
@@ -524,8 +525,10 @@ WEIR_DECL void worker_runs::begin(
     post_completion(setup.executor, std::move(completion), refusal);
     return;
   }
-  auto const run = std::make_shared<worker_run>(
-      std::make_shared<worker_core>(setup, std::move(handlers)), state_->handlers);
+  auto core = std::make_shared<worker_core>(setup);
+  auto runner = std::make_shared<handler_run>(setup, handlers, core->bookkeeping);
+  auto const run =
+      std::make_shared<worker_run>(std::move(core), state_->handlers, std::move(runner));
   {
     std::lock_guard const lock{state_->mutex};
     std::erase_if(state_->runs, [](auto const& weak) { return weak.expired(); });
