@@ -52,6 +52,8 @@ struct textless : std::exception {
   [[nodiscard]] char const* what() const noexcept override { return nullptr; }
 };
 
+inline int count_total(total const& t) noexcept { return t.sum; }
+
 }  // namespace test
 
 template <>
@@ -108,6 +110,18 @@ BOOST_AUTO_TEST_CASE(a_structs_json_form_is_stored) {
   auto const id = enqueue("note", R"({"text":"","number":41})");
   start(w);
   BOOST_TEST(find(id)->result == R"({"sum":42})");
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_that_is_noexcept_names_its_job_type) {
+  auto w = make_worker();
+  int sum = 0;
+  w.handle([&](note const& n) noexcept { sum += n.number; });
+  w.handle(&count_total);
+  enqueue("note", a_note);
+  enqueue("total", R"({"sum":2})");
+  start(w);
+  BOOST_TEST(sum == 1);
+  BOOST_TEST(stats().completed == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(F62_a_returned_json_value_is_stored_as_its_text) {

@@ -66,16 +66,16 @@ using handler_return = std::remove_cvref_t<decltype(call_handler(
 
 template <class F>
 struct first_parameter {};
-template <class R, class A, class... Rest>
-struct first_parameter<R (*)(A, Rest...)> {
+template <class R, class A, class... Rest, bool NoThrow>
+struct first_parameter<R (*)(A, Rest...) noexcept(NoThrow)> {
   using type = std::remove_cvref_t<A>;
 };
-template <class R, class C, class A, class... Rest>
-struct first_parameter<R (C::*)(A, Rest...)> {
+template <class R, class C, class A, class... Rest, bool NoThrow>
+struct first_parameter<R (C::*)(A, Rest...) noexcept(NoThrow)> {
   using type = std::remove_cvref_t<A>;
 };
-template <class R, class C, class A, class... Rest>
-struct first_parameter<R (C::*)(A, Rest...) const> {
+template <class R, class C, class A, class... Rest, bool NoThrow>
+struct first_parameter<R (C::*)(A, Rest...) const noexcept(NoThrow)> {
   using type = std::remove_cvref_t<A>;
 };
 
