@@ -301,6 +301,29 @@ BOOST_AUTO_TEST_CASE(a_host_whose_date_is_ahead_fires_nothing_that_has_not_come)
   settle();
 }
 
+BOOST_AUTO_TEST_CASE(a_host_whose_date_is_ahead_is_not_believed_for_what_one_behind_has_doubted) {
+  put(hourly());
+  {
+    weir::scheduler<memory, wrong_clock> behind{store, weir::worker_options{.poll = 1h},
+                                                wrong_clock{clock, -24h * 365 * 50},
+                                                weir::id_source::seeded(98)};
+    behind.async_run([](weir::error_code) {});
+    pass(*find("hourly")->progress.next - clock.system_now());
+    for (auto const wait : {1min, 2min, 3min, 4min}) pass(wait);
+    behind.stop();
+    settle();
+  }
+  weir::scheduler<memory, wrong_clock> ahead{store, weir::worker_options{.poll = 1h},
+                                             wrong_clock{clock, 12h}, weir::id_source::seeded(99)};
+  weir_test::heard_log const log;
+  ahead.async_run([](weir::error_code) {});
+  for (int minutes = 0; minutes != 14; ++minutes) pass(1min);
+  BOOST_TEST(enqueued() == 0U);
+  BOOST_TEST(log.count("is that right?") >= 1U);
+  ahead.stop();
+  settle();
+}
+
 // The date by which a tick was booked may be the wrong one.
 BOOST_AUTO_TEST_CASE(a_host_whose_date_is_ahead_of_the_others_is_believed_in_the_end) {
   put(hourly());

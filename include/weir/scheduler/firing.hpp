@@ -240,10 +240,13 @@ class schedule_run final : public prepared_job {
     auto const left = saturating_sub(table.fired_at(*p.next), now);
     auto const passed = saturating_sub(now, p.booked);
     // Not all snoozes are of doubts: hosts without its zone's data snooze it, too.
-    std::uint32_t doubts = 0;
     auto const noted = context.last_checkpoint();
-    std::from_chars(noted.data(), noted.data() + noted.size(), doubts);
-    bool const is_ahead = passed > context.age() + 5 * minute && doubts < most_doubts;
+    std::uint32_t ahead = 0;
+    std::uint32_t behind = 0;
+    auto const* const end = noted.data() + noted.size();
+    auto const* const space = std::from_chars(noted.data(), end, ahead).ptr;
+    if (space != end) std::from_chars(space + 1, end, behind);
+    bool const is_ahead = passed > context.age() + 5 * minute && ahead < most_doubts;
     if (left <= minute && !is_ahead) return;
     auto const in_seconds = [](duration d) {
       return std::to_string(std::chrono::ceil<std::chrono::seconds>(d).count()) + " s";
@@ -251,8 +254,10 @@ class schedule_run final : public prepared_job {
     tell_of_schedule("the schedule " + schedule_.definition.name + " was booked " +
                      in_seconds(context.age()) + " ago by the store's time, and " +
                      in_seconds(passed) + " ago by this host's date: is that right?");
-    auto const wait = minute * (1 + std::min(doubts, 10'000U));
-    context.checkpoint(std::to_string(std::uint64_t{doubts} + 1));
+    auto& doubts = is_ahead ? ahead : behind;
+    doubts = std::min(doubts, 10'000U) + 1;
+    auto const wait = minute * doubts;
+    context.checkpoint(std::to_string(ahead) + ' ' + std::to_string(behind));
     throw snooze_for{is_ahead ? wait : std::min(left, wait)};
   }
 
