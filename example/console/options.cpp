@@ -181,12 +181,19 @@ void add_commands(CLI::App& app, options& o) {
 constexpr char whole_mark = '\x01';
 
 std::vector<std::string> marked(int argc, char const* const* argv) {
-  std::vector<std::string> out;  // the last one first, as CLI11 wants them
-  while (--argc > 0) {
-    std::string const argument{argv[argc]};
-    bool const marks = argument.starts_with('[') || argument.starts_with(whole_mark);
-    out.push_back(marks ? whole_mark + argument : argument);
+  std::vector<std::string> out;
+  bool options = true;
+  for (int i = 1; i < argc; ++i) {
+    std::string argument{argv[i]};
+    options = options && argument != "--";
+    auto const equals =
+        options && argument.starts_with("--") ? argument.find('=') : std::string::npos;
+    auto const value = equals == std::string::npos ? 0 : equals + 1;
+    auto const first = value < argument.size() ? argument[value] : ' ';
+    if (first == '[' || first == whole_mark) argument.insert(value, 1, whole_mark);
+    out.push_back(std::move(argument));
   }
+  std::reverse(out.begin(), out.end());  // as CLI11 wants them
   return out;
 }
 
@@ -197,6 +204,13 @@ void take_marks_off(CLI::App& app) {
     });
   }
   for (auto* const sub : app.get_subcommands({})) take_marks_off(*sub);
+}
+
+std::string without_marks(std::string text) {
+  for (auto at = text.find(whole_mark); at != text.npos; at = text.find(whole_mark, at + 1)) {
+    text.erase(at, 1);
+  }
+  return text;
 }
 
 [[noreturn]] void end_when_written() {
@@ -283,7 +297,7 @@ options parse_options(int argc, char const* const* argv) {
     app.exit(help);
     end_when_written();
   } catch (CLI::ParseError const& e) {
-    throw failure{wrong_usage, std::string{e.what()} + " (see weirctl --help)"};
+    throw failure{wrong_usage, without_marks(e.what()) + " (see weirctl --help)"};
   }
   return o;
 }

@@ -147,7 +147,8 @@ answer tail_queues(session& s) {
     }
     if (!std::cout) {
       pollfd reader{STDOUT_FILENO, 0, 0};
-      if (::poll(&reader, 1, 0) == 1) std::cout.clear();  // it has gone, which is no failure
+      bool const gone = ::poll(&reader, 1, 0) == 1 && (reader.revents & POLLNVAL) == 0;
+      if (gone) std::cout.clear();  // which is no failure
       co_return done;
     }
     if (!first && left && --*left == 0) co_return done;

@@ -450,6 +450,8 @@ class Acting(ConsoleTest):
             self.assertEqual(place.json("limits", name)[0]["key"], name)
         self.assertEqual({r["queue"] for r in place.json("queues") if r["paused"]},
                          {"[mail]", "[mail,long]", "[]", "\x01[mail]", "paused"})
+        self.assertEqual({r["queue"] for r in place.json("queues", "--under=[mail]")}, {"[mail]"})
+        self.check_fails(place.run("queues", "[mail]"), 2, "not expected: [mail]")
 
     def test_schedules(self):
         place = self.place()
@@ -613,6 +615,9 @@ class Acting(ConsoleTest):
             err = process.communicate(timeout=LIMIT)[1]
             self.assertEqual(process.returncode, status, err)
             self.assertIn(said, err)
+        closed = subprocess.run(["bash", "-c", 'exec "$@" >&-', "bash", PROGRAM, "tail", "--count", "1"],
+                                env=place.environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=LIMIT)
+        self.assertEqual([closed.returncode, b"standard output" in closed.stderr], [3, True], closed.stderr)
 
 
 class Refusals(ConsoleTest):
@@ -643,7 +648,7 @@ class Refusals(ConsoleTest):
                 self.assertNotRegex(result.out + result.err, "se@?cret")
 
     def test_a_cursor_that_no_page_gave(self):
-        for cursor in ("garbage", "dead.61", "-1.61", "99999999999.61", "0.6"):
+        for cursor in ("garbage", "dead.61", "-1.61", "99999999999.61", "0.6", "4096.61"):
             self.check_fails(self.states.run("queues", "--cursor", cursor), 2, "--cursor is none")
 
     def test_an_argument_may_be_long(self):

@@ -152,6 +152,7 @@ inline boost::asio::awaitable<result<queue_listing>> list_queues(console_queue q
 
   queue_listing out;
   auto const shards = q.get_store().shard_count();
+  if (!cursor.empty() && shard >= shards) co_return make_error_code(errc::invalid_option);
   for (int pages = 0; shard < shards && out.queues.size() < limit && pages != 20; ++pages) {
     auto const room = limit - static_cast<std::uint32_t>(out.queues.size());
     auto const from = after.empty() ? before : after;
