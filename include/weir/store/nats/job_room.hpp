@@ -190,7 +190,7 @@ class nats_job_room : public nats_job_feed {
       images_for_adding_ = true;
       return write_image(true);
     }
-    error_code why;
+    error_code why = errc::store_full;
     for (auto const& r : {common_, own_, spare_}) {
       if (!r->whole() && why != errc::store_unavailable) why = r->refusal();
     }

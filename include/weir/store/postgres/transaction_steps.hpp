@@ -58,7 +58,10 @@ class postgres_savepoint {
     if (ec) {
       PQclear(PQexec(in_.connection, "ROLLBACK TO SAVEPOINT weir_command"));
       PQclear(PQexec(in_.connection, "RELEASE SAVEPOINT weir_command"));
-      if (auto const why = looked ? error_code{} : look()) return why;
+      if (looked) return ec;
+      if (auto const why = look()) return why;
+      // Somebody has migrated it meanwhile.
+      if (ec == errc::store_corrupt) return explained(errc::store_unavailable, "it was migrated");
     }
     return ec;
   }
