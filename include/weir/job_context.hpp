@@ -131,26 +131,12 @@ class job_context {
   /// Errors: `invalid_option` (there are no bytes), `payload_too_large`, both at once and with
   /// nothing handed over; `lease_lost`, and that of a store that refuses it (`store_full`,
   /// `disk_full`): then the next attempt has an earlier one; `operation_aborted`: cancelled, and
-  /// still handed over, or the execution context of the worker has ended.
+  /// still handed over, or the execution context of the worker had ended before. Who waits when
+  /// that ends is destroyed.
   template <class Token = boost::asio::deferred_t>
   WEIR_OPERATION auto async_checkpoint(std::string bytes, Token&& token = Token{}) {
-    auto initiate = [this](auto handler, std::string text) {
-      auto const inside = notes_.enter();
-      auto const op = park<error_code>(notes_.get_executor(), std::move(handler));
-      try {
-        if (!inside) {
-          op->resume(boost::asio::error::operation_aborted);
-        } else if (auto const ec = refusal_of(text)) {
-          op->resume(ec);
-        } else {
-          notes_.checkpoint(std::move(text), [op](error_code stored) { op->resume(stored); });
-        }
-      } catch (std::bad_alloc const&) {
-        op->resume(make_error_code(boost::system::errc::not_enough_memory));
-      }
-    };
-    return boost::asio::async_initiate<Token, void(error_code)>(
-        detail::bound_initiation{notes_.get_executor(), initiate}, token, std::move(bytes));
+    return boost::asio::async_initiate<Token, void(error_code)>(checkpoint_initiation{this}, token,
+                                                                std::move(bytes));
   }
 
   /// Since the enqueue, when it was claimed.
@@ -190,6 +176,35 @@ class job_context {
   [[nodiscard]] detail::succession const* after() const noexcept { return after_.get(); }
 
  private:
+  /// Keeps no executor: the operation stands in the handler's frame, which may outlive the
+  /// bookkeeping's context, and its strand may not.
+  struct checkpoint_initiation {
+    using executor_type = boost::asio::any_io_executor;
+    [[nodiscard]] executor_type get_executor() const noexcept { return of->notes_.get_executor(); }
+
+    template <class Handler>
+    void operator()(Handler&& handler, std::string text) const {
+      auto& notes = of->notes_;
+      auto const inside = notes.enter();
+      auto const op = park<error_code>(inside ? notes.executor_inside()
+                                              : executor_type{boost::asio::system_executor{}},
+                                       std::forward<Handler>(handler));
+      try {
+        if (!inside) {
+          op->resume(boost::asio::error::operation_aborted);
+        } else if (auto const ec = refusal_of(text)) {
+          op->resume(ec);
+        } else {
+          notes.checkpoint(std::move(text), [op](error_code stored) { op->resume(stored); });
+        }
+      } catch (std::bad_alloc const&) {
+        op->resume(make_error_code(boost::system::errc::not_enough_memory));
+      }
+    }
+
+    job_context* of;
+  };
+
   [[nodiscard]] static error_code refusal_of(std::string const& bytes) noexcept {
     if (bytes.empty()) return errc::invalid_option;
     if (bytes.size() > limits::checkpoint_size) return errc::payload_too_large;

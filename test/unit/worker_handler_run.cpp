@@ -223,8 +223,10 @@ BOOST_AUTO_TEST_CASE(R7_a_worker_whose_handlers_context_has_ended_gives_its_jobs
                 co_await clock.async_wait_until(owned->get_executor(), clock.steady_now() + 1h,
                                                 asio::use_awaitable);
               }));
-        } else {
-          w.handle<note>(asio::bind_executor(owned->get_executor(), [](note const&) {}));
+        } else {  // the worker outlives this strand's context
+          auto around = [](weir::job_context&, auto next) { next(); };
+          w.handle<note>(weir::around(
+              around, asio::bind_executor(asio::make_strand(*owned), [](note const&) {})));
         }
         auto const first = enqueue("note", one);
         start(w);
@@ -243,6 +245,42 @@ BOOST_AUTO_TEST_CASE(R7_a_worker_whose_handlers_context_has_ended_gives_its_jobs
       }
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(R7_who_waits_for_a_checkpoint_goes_with_the_context_of_the_worker) {
+  auto owned = std::make_unique<asio::io_context>();
+  auto const alive = std::make_shared<int>(0);
+  int asked = 0;
+  {
+    memory const elsewhere{owned->get_executor(), {}, clock};
+    worker_type w{elsewhere, {.concurrency = 1}, clock, weir::constant_backoff{1s}};
+    w.handle<note>([&, alive](note const&, weir::job_context& c) -> asio::awaitable<void> {
+      ++asked;
+      co_await c.async_checkpoint("x");
+      ++asked;
+    });
+    weir::new_job job;
+    job.id = ids.job();
+    job.kind = "note";
+    job.payload = one;
+    elsewhere.execute(weir::command::enqueue_jobs{"default", {&job, 1}}).value();
+    w.async_run(asio::bind_executor(handlers.get_executor(), [](weir::error_code) {}));
+    owned->poll();
+    handlers.poll();
+  }
+  owned.reset();
+  handlers.restart();
+  handlers.poll();
+  BOOST_TEST(asked == 1);
+  BOOST_TEST(alive.use_count() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_that_is_bound_to_no_executor_is_called_on_the_workers) {
+  auto w = make_worker();
+  w.handle<note>(asio::bind_executor(asio::any_io_executor{}, [](note const&) {}));
+  enqueue("note", one);
+  start(w);
+  BOOST_TEST(stats().completed == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(R7_what_is_kept_for_coroutines_goes_with_their_context) {

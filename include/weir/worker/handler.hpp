@@ -94,6 +94,20 @@ concept has_executor = requires(Handler const& h) {
 template <class T, class Executor>
 struct job_of<asio::executor_binder<T, Executor>> : job_of<T> {};
 
+/// A handler that outlives its executor's context keeps no strand of it.
+template <class Handler>
+[[nodiscard]] auto without_executor(Handler h) {
+  if constexpr (requires { std::move(h).without_executor(); }) {
+    return std::move(h).without_executor();
+  } else {
+    return h;
+  }
+}
+template <class T, class Executor>
+[[nodiscard]] auto without_executor(asio::executor_binder<T, Executor> h) {
+  return without_executor(std::move(h.get()));
+}
+
 /// Is a result stored as it is? A JSON value is not, although it converts to a string.
 template <class T>
 concept text_result = std::convertible_to<T, std::string> && !std::same_as<T, nlohmann::json> &&
@@ -292,8 +306,7 @@ class any_handler {
   any_handler& operator=(any_handler const&) = delete;
   virtual ~any_handler() = default;
 
-  asio::any_io_executor executor{};      ///< of its own; empty: it has none
-  std::shared_ptr<context_gate> gate{};  ///< of that one's context
+  std::shared_ptr<gated_executor const> own{};  ///< its executor; null: it has none
 
   /// The job of a payload, or null and the reason why it cannot be one.
   [[nodiscard]] virtual std::unique_ptr<prepared_job> prepare(std::string_view payload,
@@ -314,12 +327,13 @@ class typed_handler final : public any_handler {
                      .max_snoozes = job_policy<Job>::max_snoozes(),
                      .timeout = job_policy<Job>::timeout(),
                      .limits = limits_of_kind<Job>()}},
-        handler_{std::make_shared<Handler>(std::move(handler))} {
-    if constexpr (has_executor<Handler>) {
-      executor = handler_->get_executor();
-      gate = gate_of(executor);
-    }
-  }
+        handler_{[&] {
+          if constexpr (has_executor<Handler>) {
+            asio::any_io_executor on = handler.get_executor();
+            if (on) own = std::make_shared<gated_executor>(std::move(on));
+          }
+          return std::make_shared<target>(without_executor(std::move(handler)));
+        }()} {}
 
   [[nodiscard]] std::unique_ptr<prepared_job> prepare(std::string_view payload,
                                                       std::string& reason) const override {
@@ -328,11 +342,12 @@ class typed_handler final : public any_handler {
       reason = std::move(job.reason);
       return nullptr;
     }
-    return std::make_unique<typed_job<Job, Handler>>(handler_, std::move(job.value));
+    return std::make_unique<typed_job<Job, target>>(handler_, std::move(job.value));
   }
 
  private:
-  std::shared_ptr<Handler> handler_;
+  using target = decltype(without_executor(std::declval<Handler>()));
+  std::shared_ptr<target> handler_;
 };
 
 }  // namespace weir::detail

@@ -43,9 +43,9 @@ namespace weir::detail {
   try {
     throw;
   } catch (give_up const& e) {
-    return {ending::gave_up, e.what()};
+    return {ending::gave_up, text_of(e)};
   } catch (snooze_for const& e) {
-    return {ending::snoozed, e.what(), std::clamp(e.delay(), duration{}, limits::span)};
+    return {ending::snoozed, text_of(e), std::clamp(e.delay(), duration{}, limits::span)};
   } catch (std::exception const& e) {
     return {ending::failed, text_of(e)};
   } catch (...) {
@@ -107,8 +107,8 @@ class handler_run {
     job->note_deadline();
     job->outcome = not_started();
     auto const& handler = *job->handler;
-    bool const pooled = !handler.executor;
-    auto const& gate = pooled ? self->handlers_.gate() : handler.gate;
+    bool const pooled = handler.own == nullptr;
+    auto const& gate = pooled ? self->handlers_.gate() : handler.own->gate();
     gate_pass const inside{gate};
     if (!inside) return false;
     if (!handler.traits.is_coroutine && self->around_.empty()) {
@@ -120,12 +120,12 @@ class handler_run {
       if (pooled) {
         self->posts_->get().execute(std::move(step));
       } else {
-        boost::asio::post(handler.executor, std::move(step));
+        boost::asio::post(handler.own->get(), std::move(step));
       }
       return true;
     }
     auto strand = pooled ? self->take_strand() : nullptr;
-    auto const on = pooled ? strand->get() : boost::asio::make_strand(handler.executor);
+    auto const on = pooled ? strand->get() : boost::asio::make_strand(handler.own->get());
     auto const running =
         std::make_shared<running_coroutine>(way_back{self, {job, std::move(strand)}});
     job->gate = gate;
@@ -136,6 +136,7 @@ class handler_run {
     return true;
   }
 
+  [[nodiscard]] any_clock const& clock() const noexcept { return clock_; }
   void deliver_to(receiver who) { receive_ = std::move(who); }
 
  private:
@@ -152,7 +153,7 @@ class handler_run {
       if (!what.job) return;
       try {
         handler_run::bring(to, std::move(what));
-      } catch (std::exception const&) {  // out of memory: its lease is kept in vain
+      } catch (std::exception const&) {  // out of memory: its lease is kept until another ends
       }
     }
 
@@ -231,19 +232,25 @@ class handler_run {
   }
 
   static void bring(std::shared_ptr<handler_run> const& self, ended_job ended) {
-    bool first = false;
     {
       std::lock_guard const lock{self->mutex_};
-      first = self->ended_.empty();
       self->ended_.push_back(std::move(ended));
+      if (std::exchange(self->will_deliver_, true)) return;
     }
-    if (first) self->bookkeeping_->post([self] { self->deliver(); });
+    try {
+      self->bookkeeping_->post([self] { self->deliver(); });
+    } catch (...) {  // out of memory: the next one that ends brings this one, too
+      std::lock_guard const lock{self->mutex_};
+      self->will_deliver_ = false;
+      throw;
+    }
   }
 
   void deliver() {
     {
       std::lock_guard const lock{mutex_};
       ended_.swap(delivered_);
+      will_deliver_ = false;
     }
     for (auto& ended : delivered_) {
       if (ended.strand) strands_.push_back(std::move(ended.strand));
@@ -272,6 +279,7 @@ class handler_run {
   std::vector<ended_job> delivered_;  ///< kept for its memory
   std::mutex mutex_;                  ///< of what follows
   std::vector<ended_job> ended_;
+  bool will_deliver_ = false;
 };
 
 }  // namespace weir::detail

@@ -340,7 +340,7 @@ class job_run {
     if (auto const in = job->job.deadline_in) {
       ends_at = std::min(ends_at, saturating_add(job->claimed_at, *in));
     }
-    job->context.ends_at(ends_at, &clock, [](void const* c) {
+    job->context.ends_at(ends_at, &runner_->clock(), [](void const* c) {
       return static_cast<any_clock const*>(c)->steady_now();
     });
   }

@@ -108,6 +108,10 @@ class around_handler {
   {
     return handler_.get_executor();
   }
+  [[nodiscard]] auto without_executor() && {
+    auto inner = detail::without_executor(std::move(handler_));
+    return around_handler<Middleware, decltype(inner)>{std::move(around_), std::move(inner)};
+  }
 
  private:
   Middleware around_;

@@ -58,7 +58,12 @@ class handler_notes {
   /// The bookkeeping's; where handlers without an executor are called.
   [[nodiscard]] boost::asio::any_io_executor get_executor() const {
     auto const inside = enter();
-    if (!inside || !bookkeeping_) return boost::asio::system_executor{};
+    if (!inside) return boost::asio::system_executor{};
+    return executor_inside();
+  }
+  /// The same, for who has entered.
+  [[nodiscard]] boost::asio::any_io_executor executor_inside() const {
+    if (!bookkeeping_) return boost::asio::system_executor{};
     return bookkeeping_->get();
   }
 
