@@ -41,9 +41,10 @@ class engine_store {
   /// The same store for callers who cannot wait: a request path, say. Calls by way of this handle,
   /// and of its copies, end within `most`. What was not given to the engine by then never is:
   /// `store_unavailable`, or why it is refused. What was is `outcome_unknown`. Waits for hints are
-  /// not bounded.
+  /// not bounded. Nor are the returns that `limiter`, `uniqueness` and `rate_limiter` start by
+  /// themselves, for which no caller waits.
   ///
-  /// @param most held within 1 ms and `limits::span`
+  /// @param most 1 ms at least; from `limits::span` on only the store's options bound the calls
   [[nodiscard]] Store with_patience(duration most) const {
     Store out{static_cast<Store const&>(*this)};
     static_cast<engine_store&>(out).patience_ = detail::bounded_patience(most);

@@ -7,6 +7,9 @@
 #include "sqlite_bed.hpp"
 #include "sqlite_disk.hpp"
 #include "weir/clock/manual.hpp"
+#include "weir/limiter.hpp"
+#include "weir/observe/observed.hpp"
+#include "weir/rate_limiter.hpp"
 #include "weir/store/sqlite/request.hpp"
 #include "weir/store/sqlite/worker.hpp"
 
@@ -239,6 +242,63 @@ BOOST_AUTO_TEST_CASE(F46_a_disk_that_stands_still_keeps_nobody_beyond_its_patien
   BOOST_TEST(!b(command::inspect_lock{"l"})->held);
   BOOST_TEST((begun == errc::outcome_unknown));
   BOOST_TEST((behind == errc::store_unavailable));
+}
+
+BOOST_AUTO_TEST_CASE(
+    F45_what_a_hasty_handle_gives_back_is_not_given_up_while_the_disk_stands_still) {
+  disk d;
+  bed b{sqlite_options{.in_place = false}};
+  auto const hasty = b.store.with_patience(50ms);
+  struct blind {};
+  limiter const permits{observed{hasty, blind{}}, limiter_options{.limit = 1, .ttl = 1h}};
+  permit held;
+  permits.async_acquire("held", {.wait = 1h}, [&](error_code, permit p) { held = std::move(p); });
+  BOOST_TEST(weir_test::happens(b.io, [&] { return bool{held}; }));
+  // The second token of an hour, which its taker waits for.
+  auto const each_hour = quota::per_hour(1).burst(1);
+  rate_limiter const rates{hasty, each_hour};
+  rate_limiter const calm{b.store, each_hour};
+  asio::cancellation_signal stop;
+  std::string key;
+  std::optional<error_code> taken;
+  do {
+    key += 'k';
+    taken.reset();
+    std::optional<bool> reserved;
+    calm.async_reserve(key, {}, [&](error_code, decision const& got) { reserved = got.allowed; });
+    BOOST_TEST(weir_test::happens(b.io, [&] { return reserved == true; }));
+    rates.async_take(key, {.wait = 2h},
+                     asio::bind_cancellation_slot(
+                         stop.slot(), [&](error_code ec, decision const&) { taken = ec; }));
+    while (reserved == true && !taken) {  // until it is behind the reservation, and waits
+      reserved.reset();
+      calm.async_peek(key, {.wait = 90min},
+                      [&](error_code, bucket_info const& i) { reserved = i.allowed; });
+      BOOST_TEST(weir_test::happens(b.io, [&] { return reserved.has_value(); }));
+    }
+    BOOST_TEST(b(take_lock("first"))->granted);
+  } while (taken);
+
+  d.halt();
+  std::optional<error_code> late;
+  permits.async_try_acquire("late",
+                            [&](error_code ec, std::optional<permit> const&) { late = ec; });
+  d.wait_for_halted();
+  held.release();
+  stop.emit(asio::cancellation_type::terminal);
+  BOOST_TEST(weir_test::happens(b.io, [&] { return late && taken; }));
+  BOOST_TEST((late == errc::outcome_unknown));
+  BOOST_TEST((taken == asio::error::operation_aborted));
+  std::optional<error_code> behind;
+  hasty.async_execute(take_lock("l"), [&](error_code ec, lock_grant const&) { behind = ec; });
+  BOOST_TEST(weir_test::happens(b.io, [&] { return behind.has_value(); }));
+  d.go_on();
+  BOOST_TEST(b(command::inspect_permits{"held", 10})->in_use == 0U);
+  BOOST_TEST(b(command::inspect_permits{"late", 10})->in_use == 0U);
+  std::optional<decision> next;
+  calm.async_reserve(key, {.wait = 90min}, [&](error_code, decision const& got) { next = got; });
+  BOOST_TEST(weir_test::happens(b.io, [&] { return next.has_value(); }));
+  BOOST_TEST(next->allowed);
 }
 
 BOOST_AUTO_TEST_CASE(R7_an_executor_may_be_destroyed_with_operations_pending) {

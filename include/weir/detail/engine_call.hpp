@@ -37,9 +37,11 @@ using erased_handler = boost::asio::any_completion_handler<void(error_code, type
 /// When a command is to be executed, where its caller says so; otherwise the store's time.
 using told_time = std::optional<time_point>;
 
-/// How long a handle's calls may take: 1 ms to `limits::span`.
+/// How long a handle's calls may take: 1 ms at least; 0, as long as the store's options say, from
+/// `limits::span` on.
 [[nodiscard]] constexpr duration bounded_patience(duration most) noexcept {
-  return std::clamp<duration>(most, std::chrono::milliseconds{1}, limits::span);
+  if (most >= limits::span) return duration::zero();
+  return std::max<duration>(most, std::chrono::milliseconds{1});
 }
 
 /// What a call says besides its command.

@@ -8,6 +8,7 @@
 #include "weir/detail/context_gate.hpp"
 #include "weir/detail/engine_call.hpp"
 #include "weir/error.hpp"
+#include "weir/limits.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
@@ -51,12 +52,12 @@ template <class C, class... Rest>
 struct store_port<C, Rest...> : store_port<Rest...> {
   using store_port<Rest...>::start;
   using store_port<Rest...>::now;
-  virtual void start(C const& c, erased_handler<C> handler) = 0;
+  virtual void start(C const& c, erased_handler<C> handler, bool patiently) = 0;
   virtual result<typename C::result> now(C const& c) = 0;
 };
 template <class C>
 struct store_port<C> : store_port<> {
-  virtual void start(C const& c, erased_handler<C> handler) = 0;
+  virtual void start(C const& c, erased_handler<C> handler, bool patiently) = 0;
   virtual result<typename C::result> now(C const& c) = 0;
 };
 
@@ -67,6 +68,12 @@ inline constexpr bool answers_at_once = false;
 template <class Store, class... Cs>
 inline constexpr bool answers_at_once<Store, store_port<Cs...>> =
     ((executes_now<Store, Cs> || command::waits_for_event<Cs>) && ...);
+
+/// Does it have handles whose calls end in time?
+template <class Store>
+concept has_patience = requires(Store const& s) {
+  { s.with_patience(limits::span) } -> std::same_as<Store>;
+};
 
 template <class Store, class Port, class... Cs>
 struct store_port_of;
@@ -87,8 +94,15 @@ struct store_port_of<Store, Port, C, Rest...> : store_port_of<Store, Port, Rest.
   using base::start;
   static constexpr bool at_once = answers_at_once<Store, Port>;
 
-  void start([[maybe_unused]] C const& c, [[maybe_unused]] erased_handler<C> handler) override {
+  void start([[maybe_unused]] C const& c, [[maybe_unused]] erased_handler<C> handler,
+             [[maybe_unused]] bool patiently) override {
     if constexpr (executes<Store, C> && !(executes_now<Store, C> && at_once)) {
+      if constexpr (has_patience<Store>) {
+        if (patiently) {
+          this->store->with_patience(limits::span).async_execute(c, std::move(handler));
+          return;
+        }
+      }
       this->store->async_execute(c, std::move(handler));
     }
   }
@@ -154,13 +168,22 @@ class any_store {
   void start(C const& c, erased_handler<C> handler) const {
     gate_pass const inside{port_->gate};
     if (!inside) throw boost::system::system_error{boost::asio::error::operation_aborted};
-    port_->start(c, std::move(handler));
+    port_->start(c, std::move(handler), patient_);
+  }
+
+  /// The same store, whatever patience its handle was given: for what gives something back. Nobody
+  /// waits for that, and where it is not done what was to be free again stays taken.
+  [[nodiscard]] any_store patient() const {
+    auto out = *this;
+    out.patient_ = true;
+    return out;
   }
 
  private:
   explicit any_store(std::shared_ptr<port_type> port) noexcept : port_{std::move(port)} {}
 
   std::shared_ptr<port_type> port_;
+  bool patient_ = false;
 };
 
 /// Any clock. Models `weir::clock`; copies share what they were made of.

@@ -89,7 +89,7 @@ class token_claim {
         return;
       }
       gate_pass const inside{a.gate};
-      if (inside) a.any.start(refund, refund_handler{order_});
+      if (inside) a.any.patient().start(refund, refund_handler{order_});
     } catch (...) {  // they count as spent
     }
   }

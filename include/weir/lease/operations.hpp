@@ -130,7 +130,7 @@ void lease_agent<Noun>::context_ends() noexcept {
 
 template <class Noun>
 void lease_agent<Noun>::give_back(std::shared_ptr<held_lease const> const lease) noexcept {
-  if (returns_) returns_->start(store, lease, Noun::give_back(*lease));
+  if (returns_) returns_->start(store.patient(), lease, Noun::give_back(*lease));
 }
 
 template <class Noun>

@@ -149,6 +149,14 @@ class observed : public detail::observed_pin<Store> {
   {
     return store_.last_failure();
   }
+  /// The other store's, observed as this one is.
+  [[nodiscard]] observed with_patience(duration most) const
+    requires requires(Store const& s) {
+      { s.with_patience(most) } -> std::same_as<Store>;
+    }
+  {
+    return observed{store_.with_patience(most), observer_, clock_};
+  }
 
   /// Executes a command in the calling thread, and tells the observer.
   template <class C>
