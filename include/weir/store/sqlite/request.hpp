@@ -79,9 +79,8 @@ class sqlite_operation : public sqlite_request {
     return started_;
   }
 
-  void fail(error_code ec) noexcept final {
-    if (start()) finish(ec);
-  }
+  // Not begun for that: if its patience ends meanwhile, it was not executed.
+  void fail(error_code ec) noexcept final { finish(ec); }
 
  protected:
   template <class... Args>
