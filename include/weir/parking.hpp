@@ -30,7 +30,9 @@
 //
 // The operation ends in exactly one way, whichever comes first:
 // - its owner resumes it;
-// - it is cancelled: it completes with `operation_aborted`;
+// - it is cancelled, before its owner `begins` with it: it completes with `operation_aborted`;
+// - its time is over (`lapse`): it completes with `outcome_unknown` if it left or has begun, and
+//   otherwise with the error that `lapse` is given;
 // - its owner forgets it (drops the last shared_ptr): it completes with `operation_aborted`, too;
 // - the execution context of its handler or of its fallback executor is destroyed: its handler is
 //   destroyed, and not called.
@@ -55,7 +57,10 @@ namespace weir {
 /// An operation that waits: `park` makes it. Each member may be called by any thread.
 ///
 /// Of its base come `waiting()`, and what a store needs whose callers may set a bound to its
-/// operations (`with_patience`): `leaves()`, `stays()` and `lapse()`.
+/// operations (`with_patience`): `lapse()` ends one whose time is over. An owner that sends it
+/// calls `leaves()` right before, and `stays()` if it was not sent after all; one that does itself
+/// what the operation waits for calls `begins()` right before, after which it can still lapse, but
+/// not be cancelled any more. Both return false if it has ended already.
 ///
 /// @tparam Args the handler's arguments, the first of which is an error_code
 template <class... Args>
@@ -205,7 +210,7 @@ class parked_operation final : public parked<Args...> {
 ///                 whatever thread, without any lock held
 ///
 /// Every kind of cancellation through the handler's slot ends the wait, with `operation_aborted`
-/// and value-initialised other arguments.
+/// and value-initialised other arguments, unless the owner has begun with it (`begins`, `claim`).
 ///
 /// While it waits, both executors' contexts have work, so that their `run` does not return. The
 /// operation's own memory comes from Asio's recycling allocator and not from the handler's: an
