@@ -48,11 +48,13 @@ class sqlite_session;
 /// only write lock, so it should be short: every store on the file waits for it.
 ///
 /// The file may be damaged, or made to harm its reader: its schema must be weir's own, without any
-/// trigger, view or index that others have put on weir's tables, nor may the connection have
-/// temporary ones there, and what is read is checked, as by the store. The connection's settings
-/// are the application's: where the file is not to be trusted, set `SQLITE_DBCONFIG_DEFENSIVE`,
-/// switch `SQLITE_DBCONFIG_TRUSTED_SCHEMA` off and `PRAGMA cell_size_check` on, and let no value be
-/// longer than 4 MiB (`SQLITE_LIMIT_LENGTH`), which is the least that weir needs.
+/// trigger, view or index that others have put on weir's tables. Nor may the connection have a
+/// temporary table, view, index or trigger whose name begins with `weir_`, or that is of a table
+/// whose name does so, in upper case or lower, also where that table is an attached file's. What is
+/// read is checked, as by the store. The connection's settings are the application's: where the
+/// file is not to be trusted, set `SQLITE_DBCONFIG_DEFENSIVE`, switch
+/// `SQLITE_DBCONFIG_TRUSTED_SCHEMA` off and `PRAGMA cell_size_check` on, and let no value be longer
+/// than 4 MiB (`SQLITE_LIMIT_LENGTH`), which is the least that weir needs.
 ///
 /// It must not outlive the connection, whose statements it keeps prepared, and leaves none behind.
 /// For one thread at a time, and not while the connection is used by another.
