@@ -209,6 +209,12 @@ BOOST_AUTO_TEST_CASE(F93_what_a_connection_puts_over_weir_s_tables_for_itself_is
            std::pair{"CREATE TEMP TRIGGER t BEFORE INSERT ON main.weir_jobs "
                      "BEGIN SELECT RAISE(IGNORE); END",
                      "DROP TRIGGER t"},
+           std::pair{"PRAGMA case_sensitive_like = ON; CREATE TEMP TRIGGER t BEFORE INSERT ON "
+                     "main.WEIR_JOBS BEGIN SELECT RAISE(IGNORE); END",
+                     "DROP TRIGGER t"},
+           std::pair{"CREATE TRIGGER main.t BEFORE INSERT ON WEIR_JOBS "
+                     "BEGIN SELECT RAISE(IGNORE); END",
+                     "DROP TRIGGER t"},
        }) {
     a.db->must(std::string{"BEGIN IMMEDIATE; "} + makes);
     auto const refused = tx.execute(enqueue("q", jobs));

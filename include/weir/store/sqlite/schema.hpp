@@ -215,13 +215,15 @@ inline constexpr char application_id[] = "PRAGMA application_id";
 inline constexpr char user_version[] = "PRAGMA user_version";
 inline constexpr char count_objects[] = "SELECT count(*) FROM sqlite_schema";
 inline constexpr char schema_cookie[] = "PRAGMA schema_version";
+// Not by LIKE, which a connection may have made case sensitive: a trigger's table is named as its
+// author wrote it.
 inline constexpr char weir_objects[] =
     "SELECT type || ' ' || name || ' ' || tbl_name || ' ' || coalesce(sql, '') FROM sqlite_schema "
-    "WHERE name LIKE 'weir!_%' ESCAPE '!' OR tbl_name LIKE 'weir!_%' ESCAPE '!' ORDER BY 1 LIMIT "
-    "100";
+    "WHERE substr(name, 1, 5) = 'weir_' COLLATE NOCASE "
+    "OR substr(tbl_name, 1, 5) = 'weir_' COLLATE NOCASE ORDER BY 1 LIMIT 100";
 inline constexpr char temporary_objects[] =
-    "SELECT 1 FROM temp.sqlite_schema WHERE name LIKE 'weir!_%' ESCAPE '!' OR tbl_name LIKE "
-    "'weir!_%' ESCAPE '!'";
+    "SELECT 1 FROM temp.sqlite_schema WHERE substr(name, 1, 5) = 'weir_' COLLATE NOCASE "
+    "OR substr(tbl_name, 1, 5) = 'weir_' COLLATE NOCASE";
 inline constexpr char find_state[] =
     "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'weir_state'";
 inline constexpr char read_schema[] = "SELECT schema FROM weir_state";
