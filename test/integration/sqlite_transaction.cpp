@@ -68,6 +68,45 @@ struct interrupter {
   bool goes_on;
 };
 
+/// Interrupts a connection at this step of the first statement that begins like this.
+struct interrupter_in {
+  interrupter_in(sqlite3* of, std::string_view begins, int step)
+      : db{of},
+        text{begins},
+        left{step} {
+    sqlite3_trace_v2(
+        db, SQLITE_TRACE_STMT,
+        [](unsigned, void* self, void*, void* sql) {
+          auto& i = *static_cast<interrupter_in*>(self);
+          bool const begins_so =
+              std::string_view{static_cast<char const*>(sql)}.starts_with(i.text);
+          if (begins_so) ++i.seen;
+          i.here = begins_so && i.seen == 1;
+          return 0;
+        },
+        this);
+    sqlite3_progress_handler(
+        db, 1,
+        [](void* self) {
+          auto& i = *static_cast<interrupter_in*>(self);
+          return i.here && --i.left == 0 ? 1 : 0;
+        },
+        this);
+  }
+  interrupter_in(interrupter_in const&) = delete;
+  interrupter_in& operator=(interrupter_in const&) = delete;
+  ~interrupter_in() {
+    sqlite3_progress_handler(db, 0, nullptr, nullptr);
+    sqlite3_trace_v2(db, 0, nullptr, nullptr);
+  }
+
+  sqlite3* db;
+  std::string_view text;
+  int left;
+  int seen = 0;
+  bool here = false;
+};
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(sqlite_transaction_)
@@ -197,6 +236,35 @@ BOOST_AUTO_TEST_CASE(F53_a_command_that_is_interrupted_anywhere_says_so_and_leav
     BOOST_TEST(went_on);
     BOOST_TEST(rolled_back);
   }
+}
+
+// SQLite may have made a savepoint, or released it, when it says that it was interrupted.
+BOOST_AUTO_TEST_CASE(F53_an_interrupted_command_undoes_nothing_that_came_before_it) {
+  application a;
+  std::vector<new_job> const jobs{job_of(1)};
+  std::set<bool> undone;
+  for (int first = 1; first != 8; ++first) {
+    for (int second = 1; second != 8; ++second) {
+      a.db->must("BEGIN IMMEDIATE");
+      {
+        sqlite_transaction tx{a.db->get()};
+        interrupter_in const stop{a.db->get(), "SAVEPOINT", first};
+        undone.insert(tx.execute(enqueue("q", jobs)).has_error());
+      }
+      bool const open = sqlite3_get_autocommit(a.db->get()) == 0;
+      BOOST_TEST_REQUIRE(open);
+      a.db->must("INSERT INTO mine VALUES (1)");
+      {
+        sqlite_transaction tx{a.db->get()};
+        interrupter_in const stop{a.db->get(), "RELEASE", second};
+        undone.insert(tx.execute(enqueue("q", jobs)).has_error());
+      }
+      if (sqlite3_get_autocommit(a.db->get()) != 0) continue;
+      BOOST_TEST(a.db->number("SELECT count(*) FROM mine") == 1, first << ", " << second);
+      a.db->must("ROLLBACK");
+    }
+  }
+  BOOST_TEST(undone.size() == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(F93_what_a_connection_puts_over_weir_s_tables_for_itself_is_foreign) {

@@ -17,10 +17,12 @@
 #include "weir/store/sqlite/schema.hpp"
 #include "weir/store/sqlite/tables.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <new>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace weir::detail {
@@ -51,17 +53,20 @@ class sqlite_session {
     try {
       if (auto const missing = look()) return missing;
       static_cast<void>(db_.prepared(sql::write_nothing));
-      db_.run("SAVEPOINT weir_command");
+      auto const name = "weir_command_" + std::to_string(++commands_);
+      auto const release = "RELEASE " + name;
+      auto const back = "ROLLBACK TO " + name;
+      db_.run(("SAVEPOINT " + name).c_str());
       try {
         tables_.forget();  // the application may have rolled back since
         (void)tables_.begin(true);
         auto answer = tables_.apply(c, tables_.now_or(at));
         tables_.finish();
-        db_.run("RELEASE weir_command");
+        db_.run(release.c_str());
         if (tables_.gave()) bell_.ring();
         return answer;
       } catch (...) {
-        undo();
+        undo(back.c_str(), release.c_str());
         throw;
       }
     } catch (sqlite_failure const& f) {
@@ -93,9 +98,9 @@ class sqlite_session {
 
   /// Undoes the command, or else the transaction. What interrupts the command may interrupt this,
   /// too; but where it interrupts a statement that writes, SQLite rolls all back.
-  void undo() noexcept {
+  void undo(char const* back, char const* release) noexcept {
     for (int tries = 3; db_.in_transaction() && tries != 0; --tries) {
-      if (runs("ROLLBACK TO weir_command")) return static_cast<void>(runs("RELEASE weir_command"));
+      if (runs(back)) return static_cast<void>(runs(release));
       try {
         sqlite_run(db_, sql::write_nothing);
       } catch (sqlite_failure const&) {  // as is hoped for
@@ -106,6 +111,10 @@ class sqlite_session {
   bool runs(char const* text) noexcept {
     return sqlite3_exec(db_.handle(), text, nullptr, nullptr, nullptr) == SQLITE_OK;
   }
+
+  // Of all sessions, and part of the savepoints' names: where SAVEPOINT or RELEASE is interrupted a
+  // savepoint may stay, and no later command must be undone to there.
+  static inline std::atomic<std::uint64_t> commands_{0};
 
   sqlite_options options_;
   sqlite_connection db_;
