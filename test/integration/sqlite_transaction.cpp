@@ -202,6 +202,26 @@ BOOST_AUTO_TEST_CASE(F53_a_command_that_fails_half_way_leaves_the_rest_of_the_tr
   BOOST_TEST(a(command::read_queue_stats{"q"})->enqueued == 3U);
 }
 
+BOOST_AUTO_TEST_CASE(a_connection_that_may_only_read_reads) {
+  application a;
+  std::vector<new_job> const jobs{job_of(1)};
+  BOOST_TEST(a(enqueue("q", jobs)).has_value());
+  a.db->must("BEGIN IMMEDIATE");
+  auto const forbid = [](void*, int what, char const*, char const*, char const*, char const*) {
+    bool const writes = what == SQLITE_INSERT || what == SQLITE_UPDATE || what == SQLITE_DELETE;
+    return writes ? SQLITE_DENY : SQLITE_OK;
+  };
+  sqlite3_set_authorizer(a.db->get(), forbid, nullptr);
+  {
+    sqlite_transaction tx{a.db->get()};
+    auto const found = tx.execute(command::find_job{"q", id(1)});
+    BOOST_TEST((found.has_value() && found->has_value()));
+    BOOST_TEST(tx.execute(enqueue("q", jobs)).error() == errc::permission_denied);
+  }
+  sqlite3_set_authorizer(a.db->get(), nullptr, nullptr);
+  a.db->must("COMMIT");
+}
+
 // SQLite rolls the whole transaction back where a statement that writes was interrupted, and keeps
 // it where one was that reads: also the one that would have undone the command.
 BOOST_AUTO_TEST_CASE(F53_a_command_that_is_interrupted_anywhere_says_so_and_leaves_nothing) {

@@ -52,7 +52,8 @@ class sqlite_session {
     error_code ec;
     try {
       if (auto const missing = look()) return missing;
-      static_cast<void>(db_.prepared(sql::write_nothing));
+      // While it can be. A command that only reads must not need the right to write.
+      if constexpr (!command::reads_only<C>) static_cast<void>(db_.prepared(sql::write_nothing));
       auto const name = "weir_command_" + std::to_string(++commands_);
       auto const release = "RELEASE " + name;
       auto const back = "ROLLBACK TO " + name;
@@ -103,7 +104,7 @@ class sqlite_session {
       if (runs(back)) return static_cast<void>(runs(release));
       try {
         sqlite_run(db_, sql::write_nothing);
-      } catch (sqlite_failure const&) {  // as is hoped for
+      } catch (...) {  // as is hoped for
       }
     }
     if (db_.in_transaction()) runs("ROLLBACK");  // the savepoint was released already
