@@ -15,6 +15,7 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/uuid/string_generator.hpp>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -126,10 +127,21 @@ int run(options const& o) {
   return code;
 }
 
+/// A standard stream that is closed would be the first file or socket that is opened here. It is
+/// one that cannot be written.
+void keep_standard_streams() {
+  int fd = 0;
+  do {
+    fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  } while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd >= 0) ::close(fd);
+}
+
 }  // namespace
 }  // namespace console
 
 int main(int argc, char const* const* argv) {
+  console::keep_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of writing
   weir::log::set_sink({});        // what goes wrong is said once, at the end
   try {
