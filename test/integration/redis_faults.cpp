@@ -46,6 +46,15 @@ using weir::testing::proxy_rates;
 using weir::testing::traffic;
 using weir_test::happens;
 
+/// Puts as many tickets into the line of `key` as nobody ever takes, and that lapsed long ago:
+/// before those that are there. `in_line`: otherwise only what says when they lapse is there.
+void leave_tickets(server const& s, int many, bool in_line) {
+  std::string const place = in_line ? R"(redis.call("ZADD", KEYS[2], -i, "dead" .. i) )" : "";
+  s.ask("eval 'for i = 1, " + std::to_string(many) +
+        R"( do redis.call("ZADD", KEYS[1], 1, "dead" .. i) )" + place +
+        "end' 2 '{weir:0}:pl:key' '{weir:0}:pt:key'");
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(redis_faults)
@@ -305,6 +314,32 @@ BOOST_AUTO_TEST_CASE(F11_leases_that_are_over_count_for_nothing_however_many_are
   auto const place = on(command::at{back, start + 1s}).value();
   BOOST_TEST(place.place == 1U);
   BOOST_TEST((place.retry_after == lasting));
+}
+
+BOOST_AUTO_TEST_CASE(F11_those_who_wait_behind_many_tickets_of_the_dead_are_served_in_turn) {
+  server s;
+  bed on{s, quiet("weir")};
+  BOOST_TEST(on(command::acquire_permit{"key", "first", 1, lasting, {}}).value().granted);
+  for (auto const* const who : {"second", "third"}) {
+    command::acquire_permit const ask{"key", who, 1, lasting, lasting};
+    BOOST_TEST(!on(ask).value().granted);
+  }
+  leave_tickets(s, 6500, true);
+  BOOST_TEST(on(command::release_permit{"key", "first", 0}).value().freed);
+  command::acquire_permit const third{"key", "third", 1, lasting, lasting};
+  BOOST_TEST(on(third).value().place == 2U);
+  command::acquire_permit const second{"key", "second", 1, lasting, lasting};
+  BOOST_TEST(on(second).value().granted);
+}
+
+BOOST_AUTO_TEST_CASE(R1_tickets_that_nobody_has_grant_nothing) {
+  server s;
+  bed on{s, quiet("weir")};
+  BOOST_TEST(on(command::acquire_permit{"key", "first", 1, lasting, {}}).value().granted);
+  BOOST_TEST(!on(command::acquire_permit{"key", "second", 1, lasting, lasting}).value().granted);
+  leave_tickets(s, 1500, false);
+  BOOST_TEST(!on(command::acquire_permit{"key", "third", 1, lasting, {}}).value().granted);
+  BOOST_TEST(on(command::inspect_permits{"key", 0}).value().in_use == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(F53_what_somebody_else_has_changed_is_a_typed_error) {

@@ -64,9 +64,8 @@ local function noted(answer)
 end
 if fence then return noted({1, fence, till - now, live, 0, 0}) end
 
--- Tickets that have lapsed and stay may stand before it, but no more than wait.
 local rank = line > 0 and call('ZRANK', turns, holder)
-local ahead = rank and math.min(rank, line - 1) or line
+local ahead = rank or line
 -- As in `drains`: a ticket is renewed, or becomes a permit; and a limit in use goes on, since it has
 -- no more permits than that.
 if rank or live > 0 and live + ahead < limit then call('ZREM', ends, '') end

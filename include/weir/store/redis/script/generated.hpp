@@ -682,17 +682,17 @@ local function leave_line(...)  -- after `tickets`
   call('ZREM', turns, ...)
 end
 -- How many wait, and how many tickets have lapsed. Where somebody waits, a wrong type of any of
--- these shows before something is written. Of tickets that have lapsed and stay the holder's is none.
+-- these shows before something is written.
 local function tickets()
-  local n = call('ZCARD', turns)
+  local n, gone = call('ZCARD', turns), 0
   if n == 0 then return 0, 0 end
   call('HLEN', limits)
-  local over = call('ZRANGEBYSCORE', lapses, '-inf', decimal(now), 'LIMIT', 0, 1000)
-  if #over == 0 then return n, 0 end
-  leave_line(unpack(over))
-  if #over < 1000 then return call('ZCARD', turns), #over end
-  if tonumber(call('ZSCORE', lapses, holder) or now + 1) <= now then leave_line(holder) end
-  return call('ZCARD', turns) - call('ZCOUNT', lapses, '-inf', decimal(now)), #over
+  repeat
+    local over = call('ZRANGEBYSCORE', lapses, '-inf', decimal(now), 'LIMIT', 0, 1000)
+    if #over > 0 then leave_line(unpack(over)) end
+    gone = gone + #over
+  until #over < 1000 or gone == 20000
+  return gone == 0 and n or call('ZCARD', turns), gone
 end
 local function held()
   local fence = call('ZSCORE', fences, holder)
@@ -1016,9 +1016,8 @@ local function noted(answer)
 end
 if fence then return noted({1, fence, till - now, live, 0, 0}) end
 
--- Tickets that have lapsed and stay may stand before it, but no more than wait.
 local rank = line > 0 and call('ZRANK', turns, holder)
-local ahead = rank and math.min(rank, line - 1) or line
+local ahead = rank or line
 -- As in `drains`: a ticket is renewed, or becomes a permit; and a limit in use goes on, since it has
 -- no more permits than that.
 if rank or live > 0 and live + ahead < limit then call('ZREM', ends, '') end

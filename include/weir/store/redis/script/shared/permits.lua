@@ -10,9 +10,11 @@ end
 ---@part permits
 --- A key's permits stand in two sorted sets, by their ends and by their fences, and its tickets in
 --- two, by turn and by the instant at which they lapse; a hash has the limit of each ticket's last
---- asking, and the channel of the process that asked. Permits are counted by their ends, so it does not matter how many of those that are over
---- are still there; of those, and of tickets, a step removes up to a thousand. Nearly always nobody
---- is in line.
+--- asking, and the channel of the process that asked. Permits are counted by their ends, so it does
+--- not matter how many of those that are over are still there: a step removes up to a thousand.
+--- Tickets that have lapsed count as waiting while they are there, so a step removes them all; of
+--- more than twenty thousand the rest is left to the next steps, or strangers would wait for it.
+--- Nearly always nobody is in line.
 local ends, fences, turns, lapses, limits = unpack(KEYS)
 local holder = ARGV[2]
 local function leave_line(...)  -- after `tickets`
@@ -21,17 +23,17 @@ local function leave_line(...)  -- after `tickets`
   call('ZREM', turns, ...)
 end
 -- How many wait, and how many tickets have lapsed. Where somebody waits, a wrong type of any of
--- these shows before something is written. Of tickets that have lapsed and stay the holder's is none.
+-- these shows before something is written.
 local function tickets()
-  local n = call('ZCARD', turns)
+  local n, gone = call('ZCARD', turns), 0
   if n == 0 then return 0, 0 end
   call('HLEN', limits)
-  local over = call('ZRANGEBYSCORE', lapses, '-inf', decimal(now), 'LIMIT', 0, 1000)
-  if #over == 0 then return n, 0 end
-  leave_line(unpack(over))
-  if #over < 1000 then return call('ZCARD', turns), #over end
-  if tonumber(call('ZSCORE', lapses, holder) or now + 1) <= now then leave_line(holder) end
-  return call('ZCARD', turns) - call('ZCOUNT', lapses, '-inf', decimal(now)), #over
+  repeat
+    local over = call('ZRANGEBYSCORE', lapses, '-inf', decimal(now), 'LIMIT', 0, 1000)
+    if #over > 0 then leave_line(unpack(over)) end
+    gone = gone + #over
+  until #over < 1000 or gone == 20000
+  return gone == 0 and n or call('ZCARD', turns), gone
 end
 local function held()
   local fence = call('ZSCORE', fences, holder)
