@@ -3,8 +3,10 @@
 
 // Nodes of a cluster that cannot be reached, send commands elsewhere, or want them later.
 
+#include "integration/heard_log.hpp"
 #include "redis_noted.hpp"
 #include "redis_puppet.hpp"
+#include "weir/log.hpp"
 #include "weir/store/redis.hpp"
 #include "weir/store/redis/cluster.hpp"
 #include "weir/store/redis/cluster_nodes.hpp"
@@ -360,6 +362,21 @@ BOOST_AUTO_TEST_CASE(R4_what_no_connection_to_a_node_took_waits_for_the_next_one
         return std::make_shared<detail::redis_cluster>(executor, address.cluster(), patient());
       },
       is_command);
+}
+
+BOOST_AUTO_TEST_CASE(F85_who_may_not_ask_for_the_nodes_is_told_once_by_each) {
+  weir_test::heard_log const heard;
+  stage on;
+  auto const denies = [](puppet::guest& by, puppet::words const& w) {
+    if (w[0] != "CLUSTER") return false;
+    by.say("-NOPERM User has no permissions to run the 'cluster|slots' command\r\n");
+    return true;
+  };
+  on.first.act(denies);
+  on.second.act(denies);
+  on.start();
+  run_until(on.io, [&] { return on.first.calls() > 3 && on.second.calls() > 3; });
+  BOOST_TEST(heard.of(weir::log::topic::settings).size() == 2U, heard.all());
 }
 
 BOOST_AUTO_TEST_CASE(F96_places_that_a_server_names_without_end_are_called_a_few_at_a_time) {

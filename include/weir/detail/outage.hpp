@@ -69,6 +69,17 @@ class outage {
     return failed(make_error_code(e), text);
   }
 
+  /// Tells the log of something that is not as it should be, once.
+  void warn_once(log::topic about, std::string const& warning) {
+    constexpr std::size_t most = 16;
+    {
+      std::lock_guard const lock{mutex_};
+      if (warned_.size() == most || std::ranges::find(warned_, warning) != warned_.end()) return;
+      warned_.push_back(warning);
+    }
+    tell_log(log::level::warning, about, who_ + ": " + warning);
+  }
+
   /// The error of a command that has waited for too long. The log is told of an outage from the
   /// beginning now.
   error_code gives_up() noexcept {
@@ -135,7 +146,8 @@ class outage {
   std::atomic<bool> away_{false};
   mutable std::mutex mutex_;  ///< of what follows
   store_failure last_{};
-  std::vector<std::string> told_;  ///< in this outage
+  std::vector<std::string> told_;    ///< in this outage
+  std::vector<std::string> warned_;  ///< in all
 };
 
 }  // namespace weir::detail

@@ -86,8 +86,8 @@ class redis_nodes {
     return &node;
   }
 
-  /// Whether the node at an address answers. It outlives the links there, which come and go while
-  /// nobody answers, so that the log is told of an outage once.
+  /// Whether the node at an address answers, and what was told of it. It outlives the links there,
+  /// which come and go while nobody answers, so that the log is told once.
   [[nodiscard]] std::shared_ptr<outage> state_of(redis_address const& address) {
     if (states_.size() >= most_known) states_.clear();
     auto& out = states_[{address.host(), address.port()}];

@@ -578,7 +578,7 @@ class redis_link final : public redis_backend,
     if (policy.empty()) return {};
     auto const warning = redis_eviction_warning(policy);
     if (!options_.allow_eviction) return explained(errc::store_evicts, warning);
-    tell_once(log::topic::settings, warning);
+    state_->warn_once(log::topic::settings, warning);
     return {};
   }
 
@@ -586,14 +586,7 @@ class redis_link final : public redis_backend,
 
   /// The error does not say what the user has no right to.
   void tell_denied(std::string_view text, std::string_view script) {
-    tell_once(log::topic::settings, redis_denied(text, script));
-  }
-
-  void tell_once(log::topic about, std::string const& warning) {
-    constexpr std::size_t most = 16;
-    if (told_.size() == most || std::ranges::find(told_, warning) != told_.end()) return;
-    told_.push_back(warning);
-    tell_log(log::level::warning, about, redis_log_name(address_) + ": " + warning);
+    state_->warn_once(log::topic::settings, redis_denied(text, script));
   }
 
   redis_address const address_;
@@ -616,12 +609,11 @@ class redis_link final : public redis_backend,
   boost::unordered_flat_set<redis_script const*> taught_;  // being sent
   redis_known_scripts known_;
   redis_pace pace_;
-  std::vector<std::string> told_;  // to the log
-  redis_target target_;            // of the session
-  bool found_ = false;             // the session was up
-  std::size_t tried_ = 0;          // hosts that were left since then
-  bool renewing_ = false;          // the session is to end
-  bool leaving_ = false;           // it has retired
+  redis_target target_;    // of the session
+  bool found_ = false;     // the session was up
+  std::size_t tried_ = 0;  // hosts that were left since then
+  bool renewing_ = false;  // the session is to end
+  bool leaving_ = false;   // it has retired
   steady_time renewed_at_ = steady_time::min();
   boost::unordered_flat_map<redis_script const*, steady_time> alone_until_;
   redis_known_scripts alone_;  // at the moment
