@@ -379,6 +379,41 @@ BOOST_AUTO_TEST_CASE(F85_who_may_not_ask_for_the_nodes_is_told_once_by_each) {
   BOOST_TEST(heard.of(weir::log::topic::settings).size() == 2U, heard.all());
 }
 
+BOOST_AUTO_TEST_CASE(F85_an_outage_of_a_node_that_nobody_needed_is_not_told_to_have_lasted) {
+  weir_test::heard_log const heard;
+  stage on;
+  on.first.serves_all(on.second.port());
+  on.second.serves_all(on.second.port());
+  on.first.turn_away(1'000'000);
+  on.start();
+  on.second.act(stage::answering(lock_free));
+  BOOST_TEST_REQUIRE(!on.inspect());
+  auto const name = "store at 127.0.0.1:" + std::to_string(on.first.port());
+  BOOST_TEST(heard.count(name) == 1U, heard.all());
+  // The map is asked for again, and all can be reached: nobody looks after the first any more.
+  on.second.forget();
+  on.second.act([&, told = false](puppet::guest& by, puppet::words const& w) mutable {
+    if (!is_command(w)) return false;
+    by.say(std::exchange(told, true) ? lock_free : on.moved_to_second("MOVED"));
+    return true;
+  });
+  BOOST_TEST_REQUIRE(!on.inspect());
+  run_until(on.io, [&] { return on.second.heard("CLUSTER") != 0; });
+  BOOST_TEST_REQUIRE(!on.inspect());
+  // It becomes the one that serves.
+  on.first.turn_away(0);
+  on.second.serves_all(on.first.port());
+  on.first.serves_all(on.first.port());
+  on.first.act(stage::answering(lock_free));
+  on.second.act([&](puppet::guest& by, puppet::words const& w) {
+    if (!is_command(w)) return false;
+    by.say("-MOVED 1 127.0.0.1:" + std::to_string(on.first.port()) + "\r\n");
+    return true;
+  });
+  BOOST_TEST_REQUIRE(!on.inspect());
+  BOOST_TEST(heard.count(name) == 1U, heard.all());
+}
+
 BOOST_AUTO_TEST_CASE(F96_places_that_a_server_names_without_end_are_called_a_few_at_a_time) {
   boost::asio::io_context io;
   auto options = patient();

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -90,9 +91,10 @@ class redis_nodes {
   /// which come and go while nobody answers, so that the log is told once.
   [[nodiscard]] std::shared_ptr<outage> state_of(redis_address const& address) {
     if (states_.size() >= most_known) states_.clear();
-    auto& out = states_[{address.host(), address.port()}];
-    if (!out) out = std::make_shared<outage>(redis_log_name(address));
-    return out;
+    auto& [state, asked] = states_[{address.host(), address.port()}];
+    if (!state) state = std::make_shared<outage>(redis_log_name(address));
+    asked = true;
+    return state;
   }
 
   [[nodiscard]] std::size_t under_way() const noexcept {
@@ -111,7 +113,8 @@ class redis_nodes {
   }
 
   /// Closes what is not needed, unless something was sent there since the last time, is to be sent
-  /// there once it is up, or is to be answered yet.
+  /// there once it is up, or is to be answered yet. Forgets the state of nodes that were not called
+  /// since then: it says nothing of today.
   template <class Needed>
   void prune(Needed needed) {
     for (auto it = nodes_.begin(); it != nodes_.end();) {
@@ -124,6 +127,10 @@ class redis_nodes {
         node.link->close();
         it = nodes_.erase(it);
       }
+    }
+    for (auto it = states_.begin(); it != states_.end();) {
+      bool const stays = nodes_.contains(it->first) || std::exchange(it->second.asked, false);
+      it = stays ? std::next(it) : states_.erase(it);
     }
   }
 
@@ -163,6 +170,11 @@ class redis_nodes {
     return redis_allows(like_, place.host);
   }
 
+  struct known_state {
+    std::shared_ptr<outage> state{};
+    bool asked = false;  // for, since nodes were pruned
+  };
+
   redis_address like_;
   std::size_t most_new_;
   duration period_;
@@ -172,7 +184,7 @@ class redis_nodes {
   std::vector<redis_place> known_;
   std::size_t next_ = 0;
   std::map<redis_place, redis_node> nodes_;
-  std::map<redis_place, std::shared_ptr<outage>> states_;
+  std::map<redis_place, known_state> states_;
 };
 
 }  // namespace weir::detail
