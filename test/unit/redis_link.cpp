@@ -315,6 +315,44 @@ BOOST_AUTO_TEST_CASE(F46_where_scripts_are_not_kept_a_command_brings_its_own) {
 }
 
 // Each may be answered by as much as an answer can have.
+/// What becomes of housekeeping that finds a queue's name, and then has one more piece to do each
+/// time, up to the one of this number, which is answered so.
+error_code housekeeping(stage& on, redis_store const& store, int last, std::string_view answer) {
+  int piece = 0;
+  on.server.act([&](puppet::guest& by, puppet::words const& w) {
+    if (w[0] != "EVALSHA") return false;
+    by.say(piece == last ? answer : piece == 0 ? "*1\r\n$5\r\nqueue\r\n" : ":1\r\n");
+    ++piece;
+    return true;
+  });
+  std::optional<error_code> done;
+  store.async_execute(command::gc_stale_pointers{0, 100, {}},
+                      [&](error_code ec, std::uint32_t) { done = ec; });
+  run_until(on.io, [&] { return done.has_value(); });
+  on.server.act({});
+  return *done;
+}
+
+BOOST_AUTO_TEST_CASE(R4_housekeeping_is_in_doubt_once_a_piece_of_it_was_done) {
+  stage on;
+  on.open();
+  constexpr std::string_view full = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+  for (int const untouched : {0, 1}) {
+    auto const ec = housekeeping(on, on.store, untouched, full);
+    BOOST_TEST((ec == errc::store_full), ec.message());
+  }
+  auto const begun = housekeeping(on, on.store, 2, full);
+  BOOST_TEST((begun == errc::outcome_unknown), begun.message());
+}
+
+BOOST_AUTO_TEST_CASE(F87_housekeeping_that_only_read_names_by_the_end_of_its_patience_did_nothing) {
+  stage on;
+  on.open();
+  on.server.turn_away(1'000'000);  // it goes for another server, and there is none
+  auto const ec = housekeeping(on, on.store.with_patience(1s), 1, "-LOADING its data\r\n");
+  BOOST_TEST((ec == errc::store_unavailable), ec.message());
+}
+
 BOOST_AUTO_TEST_CASE(F60_what_has_large_answers_is_asked_for_as_long_as_there_is_room_for_them) {
   stage on;
   on.open();

@@ -55,7 +55,7 @@ class redis_forgetting final : public redis_request {
   [[nodiscard]] bool wanted() const noexcept override { return operation_->waiting(); }
   [[nodiscard]] bool leaves() noexcept override { return operation_->leaves(); }
   void stays() noexcept override {
-    if (pieces_ == 0) operation_->stays();  // others before it were executed
+    if (!begun()) operation_->stays();
   }
 
   void complete(redis_reply& reply) noexcept override {
@@ -64,19 +64,24 @@ class redis_forgetting final : public redis_request {
       if (!reply.good() || !reply.complete()) return fail(errc::outcome_unknown);
       if (left.empty() || pieces_ == most_pieces) return done({});
       auto const link = link_.lock();
-      if (!link) return fail(errc::closed);
+      if (!link) return done(pieces_ == 0 ? errc::closed : errc::outcome_unknown);
       auto next = std::make_shared<redis_forgetting>(link->names(), *this, std::move(left));
       post_task(link->strand(), [link, n = std::move(next)] { link->submit(n); });
     } catch (...) {
       fail(make_error_code(boost::system::errc::not_enough_memory));
     }
   }
-  void fail(error_code ec) noexcept override { done(ec); }
+  void fail(error_code ec) noexcept override {
+    done(begun() ? make_error_code(errc::outcome_unknown) : ec);
+  }
   using redis_request::fail;
 
  private:
   static constexpr std::size_t most_names = 100;  ///< as the script has it
   static constexpr int most_pieces = 100;  ///< and then it is over until it is asked for again
+
+  /// Was one before it executed that changes something? The first only reads names.
+  [[nodiscard]] bool begun() const noexcept { return pieces_ > 1; }
 
   static redis_call piece_of(redis_names const& names, std::uint32_t shard,
                              std::vector<std::string> const& queues) {
