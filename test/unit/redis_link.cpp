@@ -4,6 +4,7 @@
 // What becomes of commands whose connection ends, or whose script is unknown, at the moments that a
 // real server does not show at will.
 
+#include "integration/heard_log.hpp"
 #include "redis_noted.hpp"
 #include "redis_puppet.hpp"
 #include "weir/detail/outage.hpp"
@@ -351,6 +352,23 @@ BOOST_AUTO_TEST_CASE(F87_housekeeping_that_only_read_names_by_the_end_of_its_pat
   on.server.turn_away(1'000'000);  // it goes for another server, and there is none
   auto const ec = housekeeping(on, on.store.with_patience(1s), 1, "-LOADING its data\r\n");
   BOOST_TEST((ec == errc::store_unavailable), ec.message());
+}
+
+BOOST_AUTO_TEST_CASE(F85_asking_again_for_the_right_to_hints_is_told_as_no_loss_of_them) {
+  weir_test::heard_log const heard;
+  auto o = patient();
+  o.health_check_interval = 50ms;
+  stage on{o};
+  on.open();
+  on.server.act([](puppet::guest& by, puppet::words const& w) {
+    bool const subscribes = w[0] == "SUBSCRIBE";
+    if (!subscribes && w[0] != "EVALSHA") return false;
+    by.say(subscribes ? "-NOPERM no permissions to access one of the channels\r\n" : ":0\r\n");
+    return true;
+  });
+  on.store.async_execute(command::await_permit{"key", "me"}, [](error_code, weir::hint) {});
+  run_until(on.io, [&] { return on.server.heard("SUBSCRIBE") == 2; });
+  BOOST_TEST(heard.count("no hints for now") == 0U, heard.all());
 }
 
 BOOST_AUTO_TEST_CASE(F60_what_has_large_answers_is_asked_for_as_long_as_there_is_room_for_them) {

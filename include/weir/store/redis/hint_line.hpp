@@ -130,11 +130,12 @@ class redis_hint_line final : public redis_session_owner,
   }
 
   void ended(error_code, std::string_view cause) override {
+    bool const renews = cause.empty();  // we have hung up
     session_.reset();
     heard_.clear();
     if (closed_) return;
     if (auto const owner = owner_.lock();
-        owner && owner->hint_target() && !std::exchange(told_, true)) {
+        owner && owner->hint_target() && !renews && !std::exchange(told_, true)) {
       tell_log(log::level::warning, log::topic::hints,
                "Redis store: no hints for now, so who waits looks every poll_interval: " +
                    std::string{cause});
