@@ -105,10 +105,10 @@ inline constexpr bool engine_executes<redis_engine, C> =
 /// time-out of its own, and the command, which was not executed, waits for that.
 ///
 /// A command that is cancelled was not executed if there was no connection, and otherwise is
-/// executed or not. A wait ends after `poll_interval`, or, while hints arrive, after 2 s if that is
-/// more. The time that `command::at` tells is within the years 1970 to 2223. `close` ends the
-/// connection: commands under way are `outcome_unknown`, those that wait for one are `closed`, and
-/// `async_run` completes.
+/// executed or not. A wait ends at most `poll_interval` after there is reason for it, or, while
+/// hints arrive, 2 s if that is more. The time that `command::at` tells is within the years 1970 to
+/// 2223. `close` ends the connection: commands under way are `outcome_unknown`, those that wait for
+/// one are `closed`, and `async_run` completes.
 ///
 /// Kept on the server for good: for each shard a fence, and the number of shards. A queue's
 /// hash of counters and its name stay until it has nothing left and was left alone for two days; a
