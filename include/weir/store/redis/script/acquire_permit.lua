@@ -84,14 +84,14 @@ local function retry_after(before)
   local k = live + before - limit
   if k < live then
     local nth = call('ZRANGE', ends, dead + k, dead + k, 'WITHSCORES')
-    return math.min(tonumber(nth[2]), weir.redis_exact) - now
+    return math.max(math.min(tonumber(nth[2]), weir.redis_exact) - now, 1)
   end
   local last = tonumber(call('ZREVRANGE', ends, 0, 0, 'WITHSCORES')[2] or 0)
   local tickets = call('ZREVRANGE', lapses, 0, 1, 'WITHSCORES')
   for i = 1, #tickets, 2 do
     if tickets[i] ~= holder then last = math.max(last, tonumber(tickets[i + 1])) end
   end
-  return math.min(last, weir.redis_exact) - now
+  return math.max(math.min(last, weir.redis_exact) - now, 1)  -- lapsed tickets may be left
 end
 
 if free > 0 then call_next(free) end

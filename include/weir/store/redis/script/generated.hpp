@@ -691,7 +691,7 @@ local function tickets()
     local over = call('ZRANGEBYSCORE', lapses, '-inf', decimal(now), 'LIMIT', 0, 1000)
     if #over > 0 then leave_line(unpack(over)) end
     gone = gone + #over
-  until #over < 1000 or gone == 20000
+  until #over < 1000 or gone == 10000
   return gone == 0 and n or call('ZCARD', turns), gone
 end
 local function held()
@@ -714,7 +714,8 @@ local function call_next(n)
   if not first then return end
   local last = limit_of(first) - call('ZCOUNT', ends, '(' .. decimal(now), '+inf') - 1
   if last < 0 then return end
-  for _, who in ipairs(call('ZRANGE', turns, math.max(last + 1 - n, 0), last)) do
+  local next = math.max(last + 1 - n, 0)
+  for _, who in ipairs(call('ZRANGE', turns, next, math.min(next + 999, last))) do
     local _, channel = limit_of(who)
     if channel ~= '' then redis.pcall('PUBLISH', channel, ends .. '|' .. who) end
   end
@@ -1036,14 +1037,14 @@ local function retry_after(before)
   local k = live + before - limit
   if k < live then
     local nth = call('ZRANGE', ends, dead + k, dead + k, 'WITHSCORES')
-    return math.min(tonumber(nth[2]), 9007199254740992) - now
+    return math.max(math.min(tonumber(nth[2]), 9007199254740992) - now, 1)
   end
   local last = tonumber(call('ZREVRANGE', ends, 0, 0, 'WITHSCORES')[2] or 0)
   local tickets = call('ZREVRANGE', lapses, 0, 1, 'WITHSCORES')
   for i = 1, #tickets, 2 do
     if tickets[i] ~= holder then last = math.max(last, tonumber(tickets[i + 1])) end
   end
-  return math.min(last, 9007199254740992) - now
+  return math.max(math.min(last, 9007199254740992) - now, 1)  -- lapsed tickets may be left
 end
 
 if free > 0 then call_next(free) end

@@ -13,7 +13,7 @@ end
 --- asking, and the channel of the process that asked. Permits are counted by their ends, so it does
 --- not matter how many of those that are over are still there: a step removes up to a thousand.
 --- Tickets that have lapsed count as waiting while they are there, so a step removes them all; of
---- more than twenty thousand the rest is left to the next steps, or strangers would wait for it.
+--- more than ten thousand the rest is left to the next steps, or strangers would wait for it.
 --- Nearly always nobody is in line.
 local ends, fences, turns, lapses, limits = unpack(KEYS)
 local holder = ARGV[2]
@@ -32,7 +32,7 @@ local function tickets()
     local over = call('ZRANGEBYSCORE', lapses, '-inf', decimal(now), 'LIMIT', 0, 1000)
     if #over > 0 then leave_line(unpack(over)) end
     gone = gone + #over
-  until #over < 1000 or gone == 20000
+  until #over < 1000 or gone == 10000
   return gone == 0 and n or call('ZCARD', turns), gone
 end
 local function held()
@@ -46,7 +46,7 @@ end
 
 ---@part call_next
 --- After n places became free: tells those whose turn has come by it, each in its own process, and
---- nobody else. Those ahead of them were told before. After `permits`.
+--- nobody else; a thousand of them at most. Those ahead of them were told before. After `permits`.
 local function limit_of(who)
   local limit, channel = (call('HGET', limits, who) or ''):match('^(%d+) ?(.*)$')
   return tonumber(limit) or 0, channel or ''
@@ -56,7 +56,8 @@ local function call_next(n)
   if not first then return end
   local last = limit_of(first) - call('ZCOUNT', ends, '(' .. decimal(now), '+inf') - 1
   if last < 0 then return end
-  for _, who in ipairs(call('ZRANGE', turns, math.max(last + 1 - n, 0), last)) do
+  local next = math.max(last + 1 - n, 0)
+  for _, who in ipairs(call('ZRANGE', turns, next, math.min(next + 999, last))) do
     local _, channel = limit_of(who)
     if channel ~= '' then redis.pcall('PUBLISH', channel, ends .. '|' .. who) end
   end
