@@ -185,6 +185,7 @@ class job_context {
     template <class Handler>
     void operator()(Handler&& handler, std::string text) const {
       auto& notes = of->notes_;
+      auto const kept = notes.keep();  // the handler may be destroyed here, and what keeps the job
       auto const inside = notes.enter();
       auto const op = park<error_code>(inside ? notes.executor_inside()
                                               : executor_type{boost::asio::system_executor{}},

@@ -286,7 +286,7 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
     auto const expires_in = leased.expires_in;
     auto job = std::make_shared<active_job>(queue, std::move(leased), asked_at);
     job->core = weak_from_this();
-    job->context.notes().kept_by(job.get(), &notes_are_wanted, bookkeeping);
+    job->context.notes().kept_by(job, &notes_are_wanted, bookkeeping);
     job->deadline = lease_deadline(asked_at, expires_in);
     job->renew_at = saturating_add(asked_at, expires_in / 3);
     job->place = active.size();

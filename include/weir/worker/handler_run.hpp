@@ -239,7 +239,7 @@ class handler_run {
     }
     try {
       self->bookkeeping_->post([self] { self->deliver(); });
-    } catch (...) {  // out of memory: the next one that ends brings this one, too
+    } catch (...) {  // out of memory: the next one that ends brings these, too
       std::lock_guard const lock{self->mutex_};
       self->will_deliver_ = false;
       throw;

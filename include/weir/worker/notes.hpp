@@ -40,17 +40,20 @@ class handler_notes {
   };
 
   /// For the worker, before the handler starts.
+  /// @param job    of which this is a part
   /// @param wanted called in any thread when there is something to be stored, with `job`
   /// @param by     the bookkeeping, whose execution context may end before the handler
-  void kept_by(void* job, void (*wanted)(void*) noexcept,
+  void kept_by(std::weak_ptr<void> job, void (*wanted)(void*) noexcept,
                std::shared_ptr<gated_executor const> by) noexcept {
-    job_ = job;
+    job_ = std::move(job);
     wanted_ = wanted;
     bookkeeping_ = std::move(by);
   }
   [[nodiscard]] std::shared_ptr<gated_executor const> const& bookkeeping() const noexcept {
     return bookkeeping_;
   }
+  /// Keeps the job that this is a part of.
+  [[nodiscard]] std::shared_ptr<void> keep() const noexcept { return job_.lock(); }
   /// While it lives the bookkeeping's context does not end. False: that has ended.
   [[nodiscard]] gate_pass enter() const noexcept {
     return gate_pass{bookkeeping_ ? bookkeeping_->gate() : nullptr};
@@ -166,10 +169,10 @@ class handler_notes {
     return *body_;
   }
   void tell() const {
-    if (wanted_ != nullptr) wanted_(job_);
+    if (auto const job = job_.lock()) wanted_(job.get());
   }
 
-  void* job_ = nullptr;
+  std::weak_ptr<void> job_;
   void (*wanted_)(void*) noexcept = nullptr;
   std::shared_ptr<gated_executor const> bookkeeping_;
   mutable std::mutex mutex_;  ///< of what follows
