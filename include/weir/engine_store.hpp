@@ -42,7 +42,8 @@ class engine_store {
   /// and of its copies, end within `most`. What was not given to the engine by then never is:
   /// `store_unavailable`, or why it is refused. What was is `outcome_unknown`. Waits for hints are
   /// not bounded. Nor are the returns that `limiter`, `uniqueness` and `rate_limiter` start by
-  /// themselves, for which no caller waits.
+  /// themselves, nor `async_drain`, which waits for them. A store that wraps this one has to pass
+  /// this member on, or gives back by the handle that it has.
   ///
   /// @param most 1 ms at least; from `limits::span` on only the store's options bound the calls
   [[nodiscard]] Store with_patience(duration most) const {

@@ -57,7 +57,12 @@ class sqlite_session {
       auto const name = "weir_command_" + std::to_string(++commands_);
       auto const release = "RELEASE " + name;
       auto const back = "ROLLBACK TO " + name;
-      db_.run(("SAVEPOINT " + name).c_str());
+      try {
+        db_.run(("SAVEPOINT " + name).c_str());
+      } catch (sqlite_failure const&) {  // it may be there all the same
+        runs(release.c_str());
+        throw;
+      }
       try {
         tables_.forget();  // the application may have rolled back since
         (void)tables_.begin(true);

@@ -77,7 +77,8 @@ class basic_sqlite_transaction {
   /// Errors: those of the command; `not_in_transaction`; `invalid_option` where the connection
   /// takes no values of 4 MiB; `store_foreign` when the file has no store in it or weir's tables
   /// are not as weir made them, `schema_too_new`, `schema_outdated` and `store_corrupt`;
-  /// `permission_denied` by the connection's authorizer; `operation_aborted` by its progress
+  /// `permission_denied` by the connection's authorizer (also to read, where nobody has used the
+  /// file since the host was started: then its time begins); `operation_aborted` by its progress
   /// handler or `sqlite3_interrupt`; `disk_full` and `store_unavailable`. After the last three the
   /// whole transaction may have been rolled back (`sqlite3_get_autocommit` tells).
   template <class C>
