@@ -411,6 +411,18 @@ BOOST_AUTO_TEST_CASE(R5_a_master_that_dies_is_succeeded_and_no_fence_is_given_tw
     cluster::wait("replica that has it all",
                   [&] { return replication_offset(nodes[i]) == replication_offset(replica); });
   }
+  // One that is started again before the servers agree who is whose replica may take its own file
+  // of the cluster for damaged: valkey-io/valkey#774.
+  for (std::size_t i = 0; i != cluster::size; ++i) {
+    cluster::wait("shards that have settled", [&] {
+      auto const all = nodes[i].ask("cluster shards");
+      std::size_t shards_there = 0;
+      for (auto at = all.find("slots"); at != all.npos; at = all.find("slots", at + 1)) {
+        ++shards_there;
+      }
+      return shards_there <= cluster::masters;  // older servers have no such command
+    });
+  }
   auto const dead = nodes.serves("weir:0");
   auto const heir = nodes.replica_of(dead);
   // Who knows nobody but the one that dies has heard of others.
