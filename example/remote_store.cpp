@@ -2,7 +2,7 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 // A store of your own behind something that answers later: here a thread, elsewhere a connection.
-// Whoever asks may be cancelled meanwhile, or its context destroyed, and may wait for a permit's
+// A caller may be cancelled meanwhile, or its context destroyed, and may wait for a permit's
 // turn for hours. So the store copies each command (`owned_command`), parks each operation
 // (`park`), and is held to weir's promises.
 
@@ -32,7 +32,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// What stands for the other side: a store with a thread of its own, and none of ours. It has a time
+// Stands for the other side: a store with a thread of its own, and none of ours. It has a time
 // that tests can move.
 class other_side {
  public:

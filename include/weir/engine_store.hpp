@@ -22,7 +22,7 @@
 
 namespace weir {
 
-/// What `sqlite_store`, `redis_store`, `postgres_store` and `nats_store` have in common. Each is a
+/// The common part of `sqlite_store`, `redis_store`, `postgres_store` and `nats_store`. Each is a
 /// handle: copies share the state, and any number of threads may use them at once. What is its own,
 /// such as errors and what becomes of a command that is cancelled, is said where it is defined.
 ///

@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(F46_where_scripts_are_not_kept_a_command_brings_its_own) {
 }
 
 // Each may be answered by as much as an answer can have.
-/// What becomes of housekeeping that finds a queue's name, and then has one more piece to do each
+/// The end of housekeeping that finds a queue's name, and then has one more piece to do each
 /// time, up to the one of this number, which is answered so.
 error_code housekeeping(stage& on, redis_store const& store, int last, std::string_view answer) {
   int piece = 0;

@@ -25,7 +25,7 @@
 #include <thread>
 #include <type_traits>
 
-// What lets parked operations die with their execution context: see parking.hpp.
+// Lets parked operations die with their execution context: see parking.hpp.
 namespace weir::detail {
 
 template <class>

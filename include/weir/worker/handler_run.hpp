@@ -37,7 +37,7 @@
 
 namespace weir::detail {
 
-/// What is being thrown out of a handler, whatever it is.
+/// The outcome of a handler that throws, whatever it throws. Called while that is being handled.
 [[nodiscard]] inline handler_outcome thrown() noexcept try {
   using ending = handler_outcome::ending;
   try {
@@ -161,7 +161,7 @@ class handler_run {
     ended_job what;
   };
 
-  /// What belongs to a coroutine, and is destroyed with it. A signal refers to the strand of who is
+  /// Belongs to a coroutine, and is destroyed with it. A signal refers to the strand of who is
   /// cancelled.
   struct running_coroutine {
     explicit running_coroutine(way_back b) : back{std::move(b)} {}

@@ -21,7 +21,7 @@
 
 namespace weir::detail {
 
-/// What every errand has to do with its caller.
+/// The part of every errand that has to do with its caller.
 /// @tparam Errand the kind of it, `nats_errand` or of that
 template <class Errand, class C>
 class nats_pending : public Errand {
