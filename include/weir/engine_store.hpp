@@ -75,8 +75,8 @@ class engine_store {
     return call(a.command, a.time, std::forward<Token>(token));
   }
 
-  /// Waits for a hint: usually not for long after there is reason for one, and at most for the
-  /// store's `poll_interval`.
+  /// Waits for a hint, which comes at the latest a `poll_interval` after there is reason for it, or
+  /// when the store says, and usually much sooner.
   ///
   /// Cancellation, of any type: completes it with `operation_aborted`.
   template <class C, class Token>
