@@ -258,16 +258,26 @@ BOOST_AUTO_TEST_CASE(no_command_fails_because_of_the_default_isolation) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_connection_that_is_cut_or_silent_leaves_the_outcome_unknown) {
-  bed there;
-  boost::asio::io_context io;
+/// A store that is reached by a proxy.
+struct by_proxy {
+  bed there{};
+  boost::asio::io_context io{};
   weir::testing::fault_proxy const proxy{
       io.get_executor(), {boost::asio::ip::address_v4::loopback(), the_server().port()}};
-  auto o = quick();
-  o.command_timeout = 2s;
   postgres_store const store{
       io.get_executor(),
-      server::conninfo_to(proxy.endpoint().port(), there.database) + " sslmode=disable", o};
+      server::conninfo_to(proxy.endpoint().port(), there.database) + " sslmode=disable", [] {
+        auto o = quick();
+        o.command_timeout = 2s;
+        return o;
+      }()};
+};
+
+BOOST_AUTO_TEST_CASE(a_connection_that_is_cut_or_silent_leaves_the_outcome_unknown) {
+  by_proxy way;
+  auto& io = way.io;
+  auto const& proxy = way.proxy;
+  auto const& store = way.store;
   auto const must_end = [&](std::string_view key, errc how) {
     auto const ended = start(store, take_lock(key));
     finish(io, *ended);
@@ -307,15 +317,10 @@ BOOST_AUTO_TEST_CASE(a_connection_that_is_cut_or_silent_leaves_the_outcome_unkno
 }
 
 BOOST_AUTO_TEST_CASE(F86_a_migration_that_gets_no_answer_says_why) {
-  bed there;
-  boost::asio::io_context io;
-  weir::testing::fault_proxy const proxy{
-      io.get_executor(), {boost::asio::ip::address_v4::loopback(), the_server().port()}};
-  auto o = quick();
-  o.command_timeout = 2s;
-  postgres_store const store{
-      io.get_executor(),
-      server::conninfo_to(proxy.endpoint().port(), there.database) + " sslmode=disable", o};
+  by_proxy way;
+  auto& io = way.io;
+  auto const& proxy = way.proxy;
+  auto const& store = way.store;
   using weir::testing::proxy_fault;
   for (auto const& [fault, why] : {std::pair{proxy_fault::cut_before, "server closed"},
                                    std::pair{proxy_fault::black_hole, "command_timeout"}}) {

@@ -1198,30 +1198,36 @@ BOOST_AUTO_TEST_CASE(F61_a_server_that_evicts_is_refused_unless_that_is_wanted) 
   BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(F61_a_server_that_is_set_to_evict_while_it_is_used_is_left) {
+/// A store that looks at its server often.
+struct watchful {
+  watchful() { BOOST_TEST(on(command::inspect_lock{"key"}).has_value()); }
+
+  bool comes_to(errc e) {
+    return happens([&] { return is_error(on(command::inspect_lock{"key"}), e); });
+  }
+
   server s;
-  auto o = unhurried();
-  o.health_check_interval = 100ms;
-  bed on{s, o};
-  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
-  s.ask("config set maxmemory-policy allkeys-lru");
-  BOOST_TEST(
-      happens([&] { return is_error(on(command::inspect_lock{"key"}), errc::store_evicts); }));
+  bed on{s, [] {
+           auto o = unhurried();
+           o.health_check_interval = 100ms;
+           return o;
+         }()};
+};
+
+BOOST_AUTO_TEST_CASE(F61_a_server_that_is_set_to_evict_while_it_is_used_is_left) {
+  watchful store;
+  store.s.ask("config set maxmemory-policy allkeys-lru");
+  BOOST_TEST(store.comes_to(errc::store_evicts));
 }
 
 BOOST_AUTO_TEST_CASE(stores_that_disagree_about_the_shards_of_an_emptied_server_are_told_so) {
-  server s;
-  auto o = unhurried();
-  o.health_check_interval = 100ms;
-  bed on{s, o};
-  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
-  s.ask("flushall");
+  watchful store;
+  store.s.ask("flushall");
   auto other = unhurried();
   other.shards = 2;
-  bed later{s, other};
+  bed later{store.s, other};
   BOOST_TEST(later(command::inspect_lock{"key"}).has_value());
-  BOOST_TEST(
-      happens([&] { return is_error(on(command::inspect_lock{"key"}), errc::invalid_option); }));
+  BOOST_TEST(store.comes_to(errc::invalid_option));
 }
 
 BOOST_AUTO_TEST_CASE(F38_hints_come_by_message_long_before_the_next_look) {

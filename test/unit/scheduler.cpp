@@ -123,6 +123,38 @@ struct scheduler_fixture : worker_fixture {
     return done<bool>([&](auto handler) { schedules.async_remove(name, std::move(handler)); });
   }
 
+  /// The first step of a move to another queue.
+  /// @param ending it is being removed meanwhile
+  void begin_move(weir::stored_schedule const& before, bool ending) {
+    auto moved = before;
+    moved.job.queue = "others";
+    moved.moves = 1;
+    moved.changes = before.changes + 1;
+    moved.confirmed = true;
+    moved.moved_from = "reports";
+    moved.ending = ending;
+    ++moved.progress.steps;
+    auto const payload = weir::detail::encode_schedule(moved);
+    auto const job = weir::detail::schedule_job(moved, payload, 10s);
+    ask(weir::command::enqueue_jobs{"weir.schedules/others", {&job, 1}});
+  }
+  /// The second one: its name leads there.
+  void move_name(weir::stored_schedule const& before) {
+    weir::detail::schedule_place place{"reports", before.generation, 0,
+                                       weir::detail::place_state::standing};
+    auto const from = weir::detail::encode_place(place);
+    place.queue = "others";
+    place.moves = 1;
+    auto const to = weir::detail::encode_place(place);
+    weir::new_job name;
+    name.id = weir::detail::id_of_schedule(before.definition.name);
+    name.kind = weir::detail::place_kind;
+    name.payload = to;
+    name.delay = weir::limits::span;
+    ask(weir::command::relay_job{
+        .queue = "weir.schedules/", .id = name.id, .expected = from, .next = std::span{&name, 1}});
+  }
+
   /// Writes a schedule as another version, or another host, might have.
   template <class Change>
   void rewrite(std::string const& name, Change change, weir::duration delay) {
@@ -691,32 +723,11 @@ BOOST_AUTO_TEST_CASE(a_dead_letter_in_the_place_of_a_schedule_is_purged) {
 BOOST_AUTO_TEST_CASE(what_was_changed_while_a_move_was_under_way_is_kept) {
   put(hourly());
   auto const before = *find("hourly");
-  auto moved = before;  // the first step of a move, by somebody who knows an older job
-  moved.job.queue = "others";
-  moved.moves = 1;
-  moved.changes = before.changes + 1;
-  moved.confirmed = true;
-  moved.moved_from = "reports";
-  ++moved.progress.steps;
-  auto const payload = weir::detail::encode_schedule(moved);
-  auto const job = weir::detail::schedule_job(moved, payload, 10s);
-  ask(weir::command::enqueue_jobs{"weir.schedules/others", {&job, 1}});
+  begin_move(before, false);  // by somebody who knows an older job
   auto newer = hourly();
   newer.version = 2;
   BOOST_TEST((put(newer, "newer") == weir::put_outcome::changed));
-  weir::detail::schedule_place place{"reports", before.generation, 0,
-                                     weir::detail::place_state::standing};
-  auto const from = weir::detail::encode_place(place);
-  place.queue = "others";
-  place.moves = 1;
-  auto const to = weir::detail::encode_place(place);
-  weir::new_job name;
-  name.id = job.id;
-  name.kind = weir::detail::place_kind;
-  name.payload = to;
-  name.delay = weir::limits::span;
-  ask(weir::command::relay_job{
-      .queue = "weir.schedules/", .id = job.id, .expected = from, .next = std::span{&name, 1}});
+  move_name(before);
   run();
   pass(1h);
   auto const now = find("hourly");
@@ -737,30 +748,9 @@ BOOST_AUTO_TEST_CASE(a_removal_in_the_midst_of_a_move_needs_no_zone_and_is_compl
     };
     f.rewrite("hourly", abroad, 1h);
     auto const before = *f.find("hourly");
-    auto moved = before;  // the first steps of a move, by somebody who knows the zone
-    moved.job.queue = "others";
-    moved.moves = 1;
-    moved.changes = before.changes + 1;
-    moved.confirmed = true;
-    moved.moved_from = "reports";
-    moved.ending = dies;  // the first step of a removal
-    ++moved.progress.steps;
-    auto const payload = weir::detail::encode_schedule(moved);
-    auto const job = weir::detail::schedule_job(moved, payload, 10s);
-    f.ask(weir::command::enqueue_jobs{"weir.schedules/others", {&job, 1}});
-    weir::detail::schedule_place place{"reports", before.generation, 0,
-                                       weir::detail::place_state::standing};
-    auto const from = weir::detail::encode_place(place);
-    place.queue = "others";
-    place.moves = 1;
-    auto const to = weir::detail::encode_place(place);
-    weir::new_job name;
-    name.id = job.id;
-    name.kind = weir::detail::place_kind;
-    name.payload = to;
-    name.delay = weir::limits::span;
-    f.ask(weir::command::relay_job{
-        .queue = "weir.schedules/", .id = job.id, .expected = from, .next = std::span{&name, 1}});
+    // By somebody who knows the zone; and one who died in the removal after its first step.
+    f.begin_move(before, dies);
+    f.move_name(before);
     if (dies) {
       f.run();
       f.pass(1min);

@@ -91,12 +91,16 @@ struct worker_fixture {
     return ask(weir::command::read_queue_stats{queue});
   }
 
-  weir::job_id enqueue(std::string_view kind, std::string_view payload,
-                       std::string_view queue = "default", std::uint32_t max_attempts = 3) {
+  weir::new_job new_job(std::string_view kind, std::string_view payload) {
     weir::new_job job;
     job.id = ids.job();
     job.kind = kind;
     job.payload = payload;
+    return job;
+  }
+  weir::job_id enqueue(std::string_view kind, std::string_view payload,
+                       std::string_view queue = "default", std::uint32_t max_attempts = 3) {
+    auto job = new_job(kind, payload);
     job.max_attempts = max_attempts;
     job.retention = 1h;
     ask(weir::command::enqueue_jobs{queue, {&job, 1}});

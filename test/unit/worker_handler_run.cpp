@@ -183,10 +183,7 @@ BOOST_AUTO_TEST_CASE(R7_handlers_may_outlive_the_execution_context_of_their_work
             w.handle<note>([&, alive](note const&) { ++ran; });
           }
           for (int i = 0; i != 4; ++i) {
-            weir::new_job job;
-            job.id = ids.job();
-            job.kind = "note";
-            job.payload = one;
+            auto const job = new_job("note", one);
             elsewhere.execute(weir::command::enqueue_jobs{"default", {&job, 1}}).value();
           }
           w.async_run(asio::bind_executor(handlers.get_executor(), [](weir::error_code) {}));
@@ -259,10 +256,7 @@ BOOST_AUTO_TEST_CASE(R7_who_waits_for_a_checkpoint_goes_with_the_context_of_the_
       co_await c.async_checkpoint("x");
       ++asked;
     });
-    weir::new_job job;
-    job.id = ids.job();
-    job.kind = "note";
-    job.payload = one;
+    auto const job = new_job("note", one);
     elsewhere.execute(weir::command::enqueue_jobs{"default", {&job, 1}}).value();
     w.async_run(asio::bind_executor(handlers.get_executor(), [](weir::error_code) {}));
     owned->poll();

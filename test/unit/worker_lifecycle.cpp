@@ -311,10 +311,7 @@ BOOST_AUTO_TEST_CASE(R7_destroying_the_context_with_everything_pending_is_clean)
                                       asio::use_awaitable);
     });
     for (int i = 0; i != 4; ++i) {
-      weir::new_job job;
-      job.id = ids.job();
-      job.kind = "note";
-      job.payload = one;
+      auto const job = new_job("note", one);
       elsewhere.execute(weir::command::enqueue_jobs{"default", {&job, 1}}).value();
     }
     w.async_run(asio::detached);
