@@ -8,23 +8,26 @@
 #include <boost/asio/query.hpp>
 #include <boost/asio/require.hpp>
 
+#include <atomic>
 #include <memory>
+#include <thread>
 #include <type_traits>
 #include <utility>
 
 namespace weir::test {
 
-/// An executor that shows whether anybody still has a copy of it. What a store leaves behind has
-/// one, whatever it is.
+/// An executor that shows whether anybody still has a copy of it: what a store leaves behind has
+/// one, whatever it is. And it counts how often other threads than its maker's give it something.
 template <class Inner>
 class counted_executor {
  public:
-  counted_executor(Inner inner, std::shared_ptr<int> count)
+  counted_executor(Inner inner, std::shared_ptr<std::atomic<int>> count)
       : inner_{std::move(inner)},
         count_{std::move(count)} {}
 
   template <class F>
   void execute(F&& f) const {
+    if (std::this_thread::get_id() != home_) ++*count_;
     inner_.execute(std::forward<F>(f));
   }
 
@@ -51,11 +54,17 @@ class counted_executor {
  private:
   template <class Other>
   counted_executor<Other> like(Other inner) const {
-    return {std::move(inner), count_};
+    counted_executor<Other> out{std::move(inner), count_};
+    out.home_ = home_;
+    return out;
   }
 
+  template <class>
+  friend class counted_executor;
+
   Inner inner_;
-  std::shared_ptr<int> count_;
+  std::shared_ptr<std::atomic<int>> count_;
+  std::thread::id home_ = std::this_thread::get_id();
 };
 
 }  // namespace weir::test

@@ -16,6 +16,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -490,8 +491,8 @@ BOOST_AUTO_TEST_CASE(R7_stores_end_at_any_moment_and_leave_nothing) {
       BOOST_TEST(answer.has_value());
     }
     auto io = std::make_unique<boost::asio::io_context>();
-    auto const kept = std::make_shared<int>(1);
-    auto const left = std::make_shared<int>(1);
+    auto const kept = std::make_shared<std::atomic<int>>();
+    auto const left = std::make_shared<std::atomic<int>>();
     std::optional<redis_store> store{std::in_place,
                                      test::counted_executor{io->get_executor(), left},
                                      nodes.addresses(), spread()};

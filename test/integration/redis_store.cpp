@@ -1460,8 +1460,8 @@ BOOST_AUTO_TEST_CASE(R7_operations_end_when_their_context_does_and_leave_nothing
   server s;
   for (int round = 0; round != 10; ++round) {
     auto io = std::make_unique<boost::asio::io_context>();
-    auto const kept = std::make_shared<int>(1);
-    auto const left = std::make_shared<int>(1);
+    auto const kept = std::make_shared<std::atomic<int>>();
+    auto const left = std::make_shared<std::atomic<int>>();
     std::optional<redis_store> handle{
         std::in_place, test::counted_executor{io->get_executor(), left}, s.address(), unhurried()};
     auto const& store = *handle;
@@ -1482,8 +1482,8 @@ BOOST_AUTO_TEST_CASE(R7_operations_end_when_their_context_does_and_leave_nothing
 
 BOOST_AUTO_TEST_CASE(R7_housekeeping_that_waits_for_a_connection_ends_with_its_context) {
   auto io = std::make_unique<boost::asio::io_context>();
-  auto const kept = std::make_shared<int>(1);
-  auto const left = std::make_shared<int>(1);
+  auto const kept = std::make_shared<std::atomic<int>>();
+  auto const left = std::make_shared<std::atomic<int>>();
   std::optional<redis_store> store{std::in_place, test::counted_executor{io->get_executor(), left},
                                    redis_address{}, unhurried()};
   store->async_execute(command::gc_stale_pointers{}, [kept](error_code, std::uint32_t) {});

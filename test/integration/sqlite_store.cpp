@@ -3,6 +3,7 @@
 
 // The file store as an asynchronous store: its thread, its groups, its time, its bounds.
 
+#include "counted_executor.hpp"
 #include "patience.hpp"
 #include "sqlite_bed.hpp"
 #include "sqlite_disk.hpp"
@@ -87,15 +88,67 @@ BOOST_AUTO_TEST_CASE(what_comes_together_is_one_commit) {
   BOOST_TEST(d.syncs.load() - before <= 40 * alone);
 }
 
+BOOST_AUTO_TEST_CASE(what_is_one_commit_is_answered_by_two_posts) {
+  disk d;
+  directory const home;
+  asio::io_context io;
+  auto const posts = std::make_shared<std::atomic<int>>();
+  sqlite_store const store{test::counted_executor{io.get_executor(), posts}, home.file()};
+  constexpr std::size_t n = 1000;
+  std::size_t granted = 0;
+  d.halt();
+  for (std::size_t i = 0; i != n; ++i) {
+    store.async_execute(take_lock("k" + std::to_string(i)),
+                        [&](error_code, lock_grant const& g) { granted += g.granted; });
+  }
+  d.go_on();
+  io.run();
+  BOOST_TEST(granted == n);
+  // 1,000 commands in groups of at most 256 are 4 commits, and one or two more while they come.
+  BOOST_TEST(posts->load() <= 12);
+}
+
+// Answers that are carried together are each completed once, whatever becomes of them on their way.
+BOOST_AUTO_TEST_CASE(a_context_may_end_with_the_answers_of_a_commit_on_their_way) {
+  disk d;
+  directory const home;
+  std::atomic<int> handlers{0};
+  struct counted {
+    explicit counted(std::atomic<int>& n) : alive{&n} { ++n; }
+    counted(counted&& other) noexcept : alive{std::exchange(other.alive, nullptr)} {}
+    ~counted() {
+      if (alive != nullptr) --*alive;
+    }
+    void operator()(error_code, lock_grant const&) const { BOOST_TEST(false); }
+    std::atomic<int>* alive;
+  };
+  for (int round = 0; round != 20; ++round) {
+    auto io = std::make_unique<asio::io_context>();
+    sqlite_store const store{io->get_executor(), home.file()};
+    for (int i = 0; i != 100; ++i) {
+      store.async_execute(take_lock("k" + std::to_string(100 * round + i)), counted{handlers});
+    }
+    for (auto const before = d.syncs.load(); round % 2 == 0 && d.syncs.load() == before;) {
+      std::this_thread::yield();  // some are answered by now, or are about to be
+    }
+    io.reset();
+    BOOST_TEST(handlers.load() == 0);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(F59_a_group_ends_when_its_bytes_fill_it) {
-  // A request of that many bytes, which notes when it runs and when it is answered.
+  // A request of that many bytes, which notes when it runs and when it is to be answered.
   struct request final : detail::sqlite_request {
     request(std::size_t n, std::string& l) : size{n}, log{l} {}
     [[nodiscard]] bool reads_only() const noexcept override { return false; }
     [[nodiscard]] bool start() noexcept override { return true; }
     void run(detail::sqlite_tables&) override { log += 'r'; }
     [[nodiscard]] std::size_t bytes() const noexcept override { return size; }
-    void complete() noexcept override { log += 'c'; }
+    [[nodiscard]] bool claim() noexcept override {
+      log += 'c';
+      return false;
+    }
+    void complete() noexcept override {}
     void fail(error_code) noexcept override { log += 'f'; }
 
     std::size_t size;
@@ -104,7 +157,9 @@ BOOST_AUTO_TEST_CASE(F59_a_group_ends_when_its_bytes_fill_it) {
   constexpr auto all = limits::batch_bytes;
   directory const home;
   std::string log;
-  detail::sqlite_worker worker{home.file(), quick(), detail::sqlite_host::of(system_clock{})};
+  asio::io_context io;
+  detail::sqlite_worker worker{io.get_executor(), home.file(), quick(),
+                               detail::sqlite_host::of(system_clock{})};
   for (auto const size : {all / 2, all / 2 - 1, std::size_t{1}, all, all / 2, std::size_t{0}}) {
     worker.submit(std::make_unique<request>(size, log));
   }

@@ -23,8 +23,8 @@
 
 namespace weir::detail {
 
-/// One command on its way to the thread of a store, and its operation. Everything but making it is
-/// done in that thread.
+/// One command on its way to the thread of a store, and its operation. It is executed in that
+/// thread, and completed and destroyed in any.
 class sqlite_request {
  public:
   sqlite_request() = default;
@@ -54,6 +54,10 @@ class sqlite_request {
   /// Of its texts and of its answer's, once it has run.
   [[nodiscard]] virtual std::size_t bytes() const noexcept { return 0; }
 
+  /// Lets neither a cancellation nor the end of a context end it any more; `complete` must follow
+  /// soon. False: it has ended already, or it waits.
+  [[nodiscard]] virtual bool claim() noexcept { return false; }
+
   /// Completes it with its answer, which was committed.
   virtual void complete() noexcept = 0;
 
@@ -79,6 +83,8 @@ class sqlite_operation : public sqlite_request {
     return started_;
   }
 
+  [[nodiscard]] bool claim() noexcept final { return claimed_ = operation_->claim(); }
+
   // Not begun for that: if its patience ends meanwhile, it was not executed.
   void fail(error_code ec) noexcept final { finish(ec); }
 
@@ -87,18 +93,24 @@ class sqlite_operation : public sqlite_request {
   void finish(error_code ec, Args... args) noexcept {
     started_ = false;
     try {
-      if constexpr (std::is_void_v<Result> || sizeof...(Args) != 0) {
-        operation_->resume(ec, std::move(args)...);
+      if constexpr (!std::is_void_v<Result> && sizeof...(Args) == 0) {
+        end(ec, Result{});
       } else {
-        operation_->resume(ec, Result{});
+        end(ec, std::move(args)...);
       }
     } catch (...) {  // no memory to post it with: its handler is gone
     }
   }
 
  private:
+  template <class... Args>
+  void end(Args... args) {
+    if (claimed_ || operation_->claim()) operation_->finish(std::move(args)...);
+  }
+
   std::shared_ptr<parked_type> operation_;
   bool started_ = false;
+  bool claimed_ = false;
 };
 
 template <class C>

@@ -6,6 +6,7 @@
 
 #include "weir/detail/explained.hpp"
 #include "weir/detail/outage.hpp"
+#include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
 #include "weir/log.hpp"
@@ -19,6 +20,7 @@
 #include "weir/store/sqlite/waiters.hpp"
 #include "weir/time.hpp"
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/error.hpp>
 
 #include <algorithm>
@@ -28,6 +30,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -80,8 +83,11 @@ class sqlite_turn {
 /// has the turn.
 class sqlite_worker {
  public:
-  sqlite_worker(std::string path, sqlite_options const& options, sqlite_clock clock)
-      : path_{lasting(std::move(path))},
+  /// @param executor what the operations of its requests fall back to
+  sqlite_worker(boost::asio::any_io_executor executor, std::string path,
+                sqlite_options const& options, sqlite_clock clock)
+      : executor_{std::move(executor)},
+        path_{lasting(std::move(path))},
         options_{options},
         clock_{std::move(clock)},
         state_{"SQLite store in " + path_} {}
@@ -437,9 +443,30 @@ class sqlite_worker {
     }
     settle();
   }
-  static void answer(group all) noexcept {
-    for (auto const& r : all) {
+
+  /// Answers a group, all but the first by one post: a thread that each answer wakes would be
+  /// asleep again when the next one comes. While the first is claimed, what is posted to cannot
+  /// end.
+  void answer(group all) noexcept {
+    auto const first = std::ranges::find_if(all, [](auto const& r) { return r && r->claim(); });
+    if (first == all.end()) return;
+    group const others{std::next(first), all.end()};
+    std::shared_ptr<requests> carried;
+    try {
+      if (!others.empty()) {
+        carried = std::make_shared<requests>(std::move_iterator{others.begin()},
+                                             std::move_iterator{others.end()});
+        post_task(executor_, [carried] { complete(*carried); });
+      }
+    } catch (...) {  // no memory
+      complete(carried ? group{*carried} : others);
+    }
+    complete({first, 1});
+  }
+  static void complete(group all) noexcept {
+    for (auto& r : all) {
       if (r) r->complete();
+      r.reset();
     }
   }
 
@@ -490,6 +517,7 @@ class sqlite_worker {
     }
   }
 
+  boost::asio::any_io_executor const executor_;
   std::string const path_;
   sqlite_options const options_;
   sqlite_clock const clock_;
