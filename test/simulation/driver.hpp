@@ -6,6 +6,10 @@
 
 #include "engine.hpp"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -16,6 +20,7 @@
 #include <cstdlib>
 #include <iomanip>
 #include <iostream>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,10 +67,94 @@ struct seeds_asked_for {
   std::size_t events = 60;
 };
 
+/// What all programs must reach.
+inline constexpr rare_state always_expected[] = {
+    rare_state::request_lost,        rare_state::answer_lost,         rare_state::never_answered,
+    rare_state::duplicate_delivered, rare_state::stale_delivery,      rare_state::node_partitioned,
+    rare_state::node_stalled,        rare_state::node_clock_jumped,   rare_state::node_crashed,
+    rare_state::store_clock_back,    rare_state::store_clock_forward,
+};
+
 struct defect {
   int which;
   std::string_view failure;  ///< in FAILURES.md, or the promise
   std::string_view what;
+};
+
+/// Bad weather, and troubles that last up to twice this long.
+inline void draw_trouble(plan& run, dice& d, duration usual) {
+  run.network = draw_weather(d);
+  run.trouble.every = usual / static_cast<int>(1 + d.below(3));
+  run.trouble.longest = 2 * usual;
+  run.trouble.store_jumps = d.chance(60);
+}
+
+/// Counts for as long as it lives.
+class counted {
+ public:
+  explicit counted(int& n) : n_{n} { ++n_; }
+  counted(counted const&) = delete;
+  counted& operator=(counted const&) = delete;
+  ~counted() { --n_; }
+
+ private:
+  int& n_;
+};
+
+/// What the programs share. Each ends its nodes itself: what runs there knows its members.
+template <class Engine>
+class simulated_program : public program<Engine> {
+ public:
+  using engine = Engine;
+
+  void heal() override { healing_ = true; }
+  void check() override {}
+
+ protected:
+  static constexpr auto token = boost::asio::as_tuple(boost::asio::use_awaitable);
+
+  explicit simulated_program(cluster<Engine>& in) : in_{in} {}
+
+  /// Heals, and says when what was on its way has arrived.
+  void heal_until_settled(plan const& run, duration more = {}) {
+    healing_ = true;
+    auto const takes = run.network.slowest + run.network.client_timeout + more;
+    settled_at_ = in_.in.now() + takes;
+    in_.in.after(takes, [] {});
+  }
+  /// May more jobs come, or do some wait?
+  [[nodiscard]] bool has_jobs() const {
+    auto const& queues = in_.audits.jobs.queues();
+    return producers_ != 0 || in_.in.now() <= settled_at_ ||
+           std::any_of(queues.begin(), queues.end(),
+                       [](auto const& q) { return q.second.waiting != 0; });
+  }
+  [[nodiscard]] bool runs() const {
+    return std::any_of(in_.nodes.begin(), in_.nodes.end(),
+                       [](auto const& n) { return n->threads() != 0; });
+  }
+
+  static std::string name(std::uint64_t k) { return "key " + std::to_string(k); }
+
+  duration up_to(duration most) {
+    return duration{static_cast<duration::rep>(
+        1 + in_.in.choices.below(static_cast<std::uint64_t>(most.count())))};
+  }
+  template <class Process>
+  static boost::asio::awaitable<void> sleep(std::shared_ptr<Process> p, duration d) {
+    auto const until = p->on.clock().steady_now() + d;
+    co_await p->on.clock().async_wait_until(p->on.executor(), until, token);
+  }
+  static boost::asio::awaitable<bool> goes_on() {
+    auto const state = co_await boost::asio::this_coro::cancellation_state;
+    co_return state.cancelled() == boost::asio::cancellation_type::none;
+  }
+
+  cluster<Engine>& in_;
+  bool healing_ = false;
+  bool done_ = false;
+  int producers_ = 0;
+  duration settled_at_{};
 };
 
 /// One program, and how to make the store that it runs on.
@@ -83,7 +172,7 @@ class simulator {
   }
 
   /// Runs the seeds, and fails for the first broken promise, with all that is known of it, and for
-  /// every state of `expected` that none of them reached.
+  /// every state of `always_expected` and `expected` that none of them reached.
   void check_seeds(std::uint64_t usual, std::span<rare_state const> expected) const {
     seeds_asked_for const asked;
     bool const judged = asked.count == 0 && !sanitized;
@@ -109,13 +198,15 @@ class simulator {
               << std::fixed << std::setprecision(0) << static_cast<double>(count) / took.count()
               << " seeds/s, " << std::setprecision(1) << hours.count() << " virtual hours, trace "
               << std::hex << trace << std::dec << '\n';
-    for (auto const s : expected) {
+    auto const tell = [&](rare_state s) {
       auto const n = reached[static_cast<std::size_t>(s)];
-      if (asked.one && n == 0) continue;
+      if (asked.one && n == 0) return;
       std::cout << "  " << std::left << std::setw(44) << to_string(s) << std::right << std::setw(7)
                 << n << " runs\n";
       if (judged) BOOST_TEST(n != 0U, "never reached: " << to_string(s));
-    }
+    };
+    for (auto const s : always_expected) tell(s);
+    for (auto const s : expected) tell(s);
   }
 
   /// Equal seeds make equal runs.
@@ -188,5 +279,16 @@ class simulator {
 };
 
 }  // namespace weir::testing::simulation
+
+/// The tests of a program `simulate`, but for that of its seeds.
+#define WEIR_SIMULATION_TESTS(sweeps, known_defects, most_seeds)                                   \
+  BOOST_AUTO_TEST_CASE(equal_seeds_make_equal_runs) { simulate.check_repeatable(10); }             \
+  BOOST_AUTO_TEST_CASE(R7_destroyed_at_every_step) {                                               \
+    simulate.check_interruptions(interruption::destroy, sweeps, 300);                              \
+  }                                                                                                \
+  BOOST_AUTO_TEST_CASE(R7_cancelled_at_every_step) {                                               \
+    simulate.check_interruptions(interruption::cancel, sweeps, 300);                               \
+  }                                                                                                \
+  BOOST_AUTO_TEST_CASE(defects_are_found) { simulate.check_defects(known_defects, most_seeds); }
 
 #endif

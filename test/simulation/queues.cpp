@@ -6,9 +6,6 @@
 #include "weir/execute.hpp"
 #include "weir/job_queue.hpp"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <array>
@@ -35,10 +32,8 @@ using weir::testing::dice;
 
 using engine_type = engine_with<queue_defects>;
 
-class queues final : public program<engine_type> {
+class queues final : public simulated_program<engine_type> {
  public:
-  using engine = engine_type;
-
   struct knobs {
     knobs(dice& d, bool small) {
       constexpr duration leases[] = {500ms, 2s, 8s};
@@ -51,10 +46,7 @@ class queues final : public program<engine_type> {
       consumers = small ? 1 : 1 + d.below(2);
       run.nodes = small ? 2 : static_cast<std::uint32_t>(1 + d.below(3));
       run.safety = small ? 3 * lease : lease * static_cast<int>(4 + d.below(10));
-      run.network = draw_weather(d);
-      run.trouble.every = lease / static_cast<int>(1 + d.below(3));
-      run.trouble.longest = 2 * lease;
-      run.trouble.store_jumps = d.chance(60);
+      draw_trouble(run, d, lease);
     }
 
     plan run;
@@ -67,7 +59,7 @@ class queues final : public program<engine_type> {
     std::uint64_t consumers;
   };
 
-  queues(cluster<engine>& in, knobs const& k) : in_{in}, knobs_{k} {}
+  queues(cluster<engine>& in, knobs const& k) : simulated_program{in}, knobs_{k} {}
   ~queues() override { in_.nodes.clear(); }
 
   static weir::memory_options engine_options(std::uint64_t seed) {
@@ -85,23 +77,13 @@ class queues final : public program<engine_type> {
     on.spawn(administrator(p));
   }
   bool holds_lease(node<engine>& on) override { return leased_[on.number()] > 0; }
-  void heal() override {
-    healing_ = true;
-    settled_at_ = in_.in.now() + knobs_.run.network.slowest + knobs_.run.network.client_timeout;
-    in_.in.after(settled_at_ - in_.in.now(), [] {});
-  }
+  void heal() override { heal_until_settled(knobs_.run); }
 
   /// Every job has ended, and what was acknowledged is known.
   bool drained() override {
-    if (producers_ != 0 || in_.in.now() <= settled_at_) return false;  // more may come
-    for (auto const& [name, q] : in_.audits.jobs.queues()) {
-      if (q.waiting == 0) continue;
-      return false;
-    }
+    if (has_jobs()) return false;
     done_ = true;
-    for (auto const& n : in_.nodes) {
-      if (n->threads() != 0) return false;
-    }
+    if (runs()) return false;
     for (auto const& [queue, id] : acknowledged_) {
       auto const* const q = in_.audits.jobs.find(queue);
       bool const known = q != nullptr && (q->records.contains(id) || q->forgotten.contains(id));
@@ -111,8 +93,6 @@ class queues final : public program<engine_type> {
     }
     return true;
   }
-
-  void check() override {}
 
  private:
   using store_type = network_store<engine>;
@@ -135,34 +115,7 @@ class queues final : public program<engine_type> {
   };
   using process_pointer = std::shared_ptr<process>;
 
-  static constexpr auto token = asio::as_tuple(asio::use_awaitable);
-
-  /// Counts for as long as it lives.
-  class counted {
-   public:
-    explicit counted(int& n) : n_{n} { ++n_; }
-    counted(counted const&) = delete;
-    counted& operator=(counted const&) = delete;
-    ~counted() { --n_; }
-
-   private:
-    int& n_;
-  };
-
   std::string tenant() { return "tenant " + std::to_string(in_.in.choices.below(knobs_.tenants)); }
-  duration up_to(duration most) {
-    return duration{static_cast<duration::rep>(
-        1 + in_.in.choices.below(static_cast<std::uint64_t>(most.count())))};
-  }
-  static asio::awaitable<void> sleep(process_pointer p, duration d) {
-    auto const until = p->on.clock().steady_now() + d;
-    co_await p->on.clock().async_wait_until(p->on.executor(), until, token);
-  }
-  static asio::awaitable<bool> goes_on() {
-    auto const state = co_await asio::this_coro::cancellation_state;
-    co_return state.cancelled() == asio::cancellation_type::none;
-  }
-
   // ------------------------------------------------------------------------------ producers
 
   weir::new_job draw_job(process& p) {
@@ -396,39 +349,25 @@ class queues final : public program<engine_type> {
     }
   }
 
-  cluster<engine>& in_;
   knobs knobs_;
-  bool healing_ = false;
-  bool done_ = false;
-  int producers_ = 0;
-  duration settled_at_{};
   std::set<std::pair<std::string, job_id>> acknowledged_;
   std::map<std::uint32_t, std::size_t> leased_;
 };
 
 simulator<queues, queue_defects> const simulate{"queues"};
 
+using enum rare_state;
 constexpr rare_state expected[] = {
-    rare_state::request_lost,        rare_state::answer_lost,
-    rare_state::never_answered,      rare_state::unknown_then_retried,
-    rare_state::duplicate_delivered, rare_state::stale_delivery,
-    rare_state::node_partitioned,    rare_state::node_stalled,
-    rare_state::node_clock_jumped,   rare_state::node_crashed,
-    rare_state::crashed_with_lease,  rare_state::store_clock_back,
-    rare_state::store_clock_forward, rare_state::store_restarted_in_flight,
-    rare_state::dead_by_crashes,     rare_state::dead_by_failures,
-    rare_state::dead_by_giving_up,   rare_state::dead_by_deadline,
-    rare_state::conflict_rejected,   rare_state::conflict_discarded,
-    rare_state::conflict_logged,     rare_state::job_replaced,
-    rare_state::job_rescheduled,     rare_state::key_expired,
-    rare_state::run_lock_blocked,    rare_state::batch_partly_refused,
-    rare_state::dequeue_repeated,    rare_state::queue_held,
-    rare_state::pointer_collected,   rare_state::job_cancelled,
-    rare_state::running_cancelled,   rare_state::dead_replayed,
-    rare_state::replay_conflict,     rare_state::job_purged,
-    rare_state::completion_too_late, rare_state::handler_snoozed,
-    rare_state::job_returned,        rare_state::job_relayed,
-    rare_state::store_full,
+    unknown_then_retried, crashed_with_lease, store_restarted_in_flight,
+    dead_by_crashes,      dead_by_failures,   dead_by_giving_up,
+    dead_by_deadline,     conflict_rejected,  conflict_discarded,
+    conflict_logged,      job_replaced,       job_rescheduled,
+    key_expired,          run_lock_blocked,   batch_partly_refused,
+    dequeue_repeated,     queue_held,         pointer_collected,
+    job_cancelled,        running_cancelled,  dead_replayed,
+    replay_conflict,      job_purged,         completion_too_late,
+    handler_snoozed,      job_returned,       job_relayed,
+    store_full,
 };
 
 }  // namespace
@@ -437,16 +376,6 @@ BOOST_AUTO_TEST_SUITE(queues_simulated)
 
 BOOST_AUTO_TEST_CASE(seeds) { simulate.check_seeds(2250, expected); }
 
-BOOST_AUTO_TEST_CASE(equal_seeds_make_equal_runs) { simulate.check_repeatable(10); }
-
-BOOST_AUTO_TEST_CASE(R7_destroyed_at_every_step) {
-  simulate.check_interruptions(interruption::destroy, 3, 300);
-}
-
-BOOST_AUTO_TEST_CASE(R7_cancelled_at_every_step) {
-  simulate.check_interruptions(interruption::cancel, 3, 300);
-}
-
-BOOST_AUTO_TEST_CASE(defects_are_found) { simulate.check_defects(known_queue_defects, 200); }
+WEIR_SIMULATION_TESTS(3, known_queue_defects, 200)
 
 BOOST_AUTO_TEST_SUITE_END()

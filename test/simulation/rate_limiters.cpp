@@ -6,7 +6,6 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/test/unit_test.hpp>
 
@@ -74,10 +73,8 @@ constexpr defect known_defects[] = {
 
 using engine_type = engine_with<defects>;
 
-class rate_limiters final : public program<engine_type> {
+class rate_limiters final : public simulated_program<engine_type> {
  public:
-  using engine = engine_type;
-
   struct knobs {
     knobs(dice& d, bool small) {
       constexpr duration periods[] = {100ms, 1s, 7s};
@@ -108,7 +105,7 @@ class rate_limiters final : public program<engine_type> {
     std::uint64_t clients;
   };
 
-  rate_limiters(cluster<engine>& in, knobs const& k) : in_{in}, knobs_{k} {}
+  rate_limiters(cluster<engine>& in, knobs const& k) : simulated_program{in}, knobs_{k} {}
   ~rate_limiters() override { in_.nodes.clear(); }
 
   static weir::memory_options engine_options(std::uint64_t seed) {
@@ -123,14 +120,11 @@ class rate_limiters final : public program<engine_type> {
     for (std::uint64_t i = 0; i != knobs_.clients; ++i) on.spawn(client(p));
   }
   bool holds_lease(node<engine>&) override { return false; }
-  void heal() override { healing_ = true; }
 
   /// Everybody has had an answer, and in the end every bucket is full again: nothing is booked that
   /// nobody has.
   bool drained() override {
-    for (auto const& n : in_.nodes) {
-      if (n->threads() != 0) return false;
-    }
+    if (runs()) return false;
     for (std::uint64_t k = 0; k != knobs_.keys; ++k) {
       auto const key = name(k);
       auto const peek = in_.engine().execute(weir::command::peek_bucket{
@@ -142,8 +136,6 @@ class rate_limiters final : public program<engine_type> {
     }
     return true;
   }
-
-  void check() override {}
 
  private:
   using limiter_type = weir::rate_limiter<network_store<engine>, simulated_clock, weir::raw_key>;
@@ -159,26 +151,11 @@ class rate_limiters final : public program<engine_type> {
   };
   using process_pointer = std::shared_ptr<process>;
 
-  static std::string name(std::uint64_t k) { return "key " + std::to_string(k); }
-
-  duration up_to(duration most) {
-    return duration{static_cast<duration::rep>(
-        1 + in_.in.choices.below(static_cast<std::uint64_t>(most.count())))};
-  }
-
-  static asio::awaitable<void> sleep(process_pointer p, duration d) {
-    auto const until = p->on.clock().steady_now() + d;
-    co_await p->on.clock().async_wait_until(p->on.executor(), until,
-                                            asio::as_tuple(asio::use_awaitable));
-  }
-
   static asio::awaitable<void> client(process_pointer p) {
     auto& all = p->all;
     auto& d = all.in_.in.choices;
     auto const token = asio::as_tuple(asio::use_awaitable);
-    while (!all.healing_) {
-      auto const state = co_await asio::this_coro::cancellation_state;
-      if (state.cancelled() != asio::cancellation_type::none) co_return;
+    while (!all.healing_ && co_await goes_on()) {
       auto const key = name(d.below(all.knobs_.keys));
       auto const cost = 1 + d.below(all.knobs_.most);
       weir::take_options const o{.cost = cost, .wait = all.up_to(5 * all.knobs_.period)};
@@ -234,33 +211,15 @@ class rate_limiters final : public program<engine_type> {
     if (got.index() == 1) all.in_.in.reach(rare_state::wait_cancelled);
   }
 
-  cluster<engine>& in_;
   knobs knobs_;
-  bool healing_ = false;
 };
 
 simulator<rate_limiters, defects> const simulate{"rate_limiters"};
 
+using enum rare_state;
 constexpr rare_state expected[] = {
-    rare_state::request_lost,
-    rare_state::answer_lost,
-    rare_state::never_answered,
-    rare_state::unknown_then_retried,
-    rare_state::duplicate_delivered,
-    rare_state::stale_delivery,
-    rare_state::node_partitioned,
-    rare_state::node_stalled,
-    rare_state::node_clock_jumped,
-    rare_state::node_crashed,
-    rare_state::store_clock_back,
-    rare_state::store_clock_forward,
-    rare_state::store_restarted_in_flight,
-    rare_state::take_denied,
-    rare_state::take_reserved,
-    rare_state::wait_cancelled,
-    rare_state::refund_credited,
-    rare_state::refund_forfeited,
-    rare_state::bucket_shed,
+    unknown_then_retried, store_restarted_in_flight, take_denied,      take_reserved,
+    wait_cancelled,       refund_credited,           refund_forfeited, bucket_shed,
 };
 
 }  // namespace
@@ -269,16 +228,6 @@ BOOST_AUTO_TEST_SUITE(rate_limiters_simulated)
 
 BOOST_AUTO_TEST_CASE(seeds) { simulate.check_seeds(2250, expected); }
 
-BOOST_AUTO_TEST_CASE(equal_seeds_make_equal_runs) { simulate.check_repeatable(10); }
-
-BOOST_AUTO_TEST_CASE(R7_destroyed_at_every_step) {
-  simulate.check_interruptions(interruption::destroy, 3, 300);
-}
-
-BOOST_AUTO_TEST_CASE(R7_cancelled_at_every_step) {
-  simulate.check_interruptions(interruption::cancel, 3, 300);
-}
-
-BOOST_AUTO_TEST_CASE(defects_are_found) { simulate.check_defects(known_defects, 100); }
+WEIR_SIMULATION_TESTS(3, known_defects, 100)
 
 BOOST_AUTO_TEST_SUITE_END()

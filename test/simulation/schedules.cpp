@@ -8,9 +8,6 @@
 #include "weir/scheduler.hpp"
 #include "worker_jobs.hpp"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -52,10 +49,8 @@ namespace {
 
 using engine_type = engine_with<schedule_defects>;
 
-class scheduled final : public program<engine_type> {
+class scheduled final : public simulated_program<engine_type> {
  public:
-  using engine = engine_type;
-
   struct knobs {
     knobs(dice& d, bool small) {
       constexpr duration leases[] = {600ms, 2s, 5s};
@@ -68,10 +63,7 @@ class scheduled final : public program<engine_type> {
       run.date = d.pick(dates);
       run.nodes = small ? 2 : static_cast<std::uint32_t>(2 + d.below(3));
       run.safety = small ? 5s : duration{10s} * static_cast<int>(1 + d.below(4));
-      run.network = draw_weather(d);
-      run.trouble.every = work.lease / static_cast<int>(1 + d.below(3));
-      run.trouble.longest = 2 * work.lease;
-      run.trouble.store_jumps = d.chance(60);
+      draw_trouble(run, d, work.lease);
     }
 
     plan run;
@@ -110,7 +102,7 @@ class scheduled final : public program<engine_type> {
   /// Of all runs: how many were fired.
   static inline std::uint64_t ticks = 0;
 
-  scheduled(cluster<engine>& in, knobs const& k) : in_{in}, knobs_{k} {}
+  scheduled(cluster<engine>& in, knobs const& k) : simulated_program{in}, knobs_{k} {}
   ~scheduled() override { in_.nodes.clear(); }
 
   static weir::memory_options engine_options(std::uint64_t seed) {
@@ -134,12 +126,7 @@ class scheduled final : public program<engine_type> {
     }
     return false;
   }
-  void heal() override {
-    healing_ = true;
-    settled_at_ = in_.in.now() + knobs_.run.network.slowest + knobs_.run.network.client_timeout +
-                  2 * knobs_.work.lease + 30s;
-    in_.in.after(settled_at_ - in_.in.now(), [] {});
-  }
+  void heal() override { heal_until_settled(knobs_.run, 2 * knobs_.work.lease + 30s); }
 
   bool drained() override {
     if (in_.in.now() <= settled_at_) return false;
@@ -148,14 +135,10 @@ class scheduled final : public program<engine_type> {
         if (auto const alive = p.lock()) alive->scheduler.stop();
       }
     }
-    for (auto const& n : in_.nodes) {
-      if (n->threads() != 0) return false;
-    }
+    if (runs()) return false;
     judge();
     return true;
   }
-
-  void check() override {}
 
  private:
   using store_type = network_store<engine>;
@@ -179,7 +162,6 @@ class scheduled final : public program<engine_type> {
   };
   using process_pointer = std::shared_ptr<process>;
 
-  static constexpr auto token = asio::as_tuple(asio::use_awaitable);
   static constexpr std::array queues{"red", "green", "blue"};
 
   static asio::awaitable<void> fires(process_pointer p) {
@@ -193,9 +175,7 @@ class scheduled final : public program<engine_type> {
   static asio::awaitable<void> deploys(process_pointer p) {
     auto& all = p->all;
     auto& d = all.in_.in.choices;
-    while (!all.healing_) {
-      auto const state = co_await asio::this_coro::cancellation_state;
-      if (state.cancelled() != asio::cancellation_type::none) co_return;
+    while (!all.healing_ && co_await goes_on()) {
       auto const kind =
           all.kind_of(static_cast<int>(d.below(static_cast<std::uint64_t>(all.knobs_.schedules))));
       weir::schedule s{.name = "schedule " + std::to_string(kind), .when = timetable_of(kind)};
@@ -298,23 +278,15 @@ class scheduled final : public program<engine_type> {
     return false;
   }
 
-  cluster<engine>& in_;
   knobs knobs_;
-  bool healing_ = false;
-  bool done_ = false;
-  duration settled_at_{};
   std::vector<std::weak_ptr<process>> processes_;
 };
 
 simulator<scheduled, schedule_defects> const simulate{"schedules"};
 
+using enum rare_state;
 constexpr rare_state expected[] = {
-    rare_state::request_lost,        rare_state::answer_lost,       rare_state::never_answered,
-    rare_state::duplicate_delivered, rare_state::stale_delivery,    rare_state::node_partitioned,
-    rare_state::node_stalled,        rare_state::node_clock_jumped, rare_state::node_crashed,
-    rare_state::crashed_with_lease,  rare_state::store_clock_back,  rare_state::store_clock_forward,
-    rare_state::hint_dropped,        rare_state::hint_spurious,     rare_state::hint_delivered,
-    rare_state::job_relayed,         rare_state::clocks_changed,
+    crashed_with_lease, hint_dropped, hint_spurious, hint_delivered, job_relayed, clocks_changed,
 };
 
 }  // namespace
@@ -327,16 +299,6 @@ BOOST_AUTO_TEST_CASE(seeds) {
   BOOST_TEST((sanitized || seeds_asked_for{}.count != 0 || scheduled::ticks > 10'000));
 }
 
-BOOST_AUTO_TEST_CASE(equal_seeds_make_equal_runs) { simulate.check_repeatable(10); }
-
-BOOST_AUTO_TEST_CASE(R7_destroyed_at_every_step) {
-  simulate.check_interruptions(interruption::destroy, sanitized ? 1 : 3, 300);
-}
-
-BOOST_AUTO_TEST_CASE(R7_cancelled_at_every_step) {
-  simulate.check_interruptions(interruption::cancel, sanitized ? 1 : 3, 300);
-}
-
-BOOST_AUTO_TEST_CASE(defects_are_found) { simulate.check_defects(known_schedule_defects, 200); }
+WEIR_SIMULATION_TESTS(sanitized ? 1 : 3, known_schedule_defects, 200)
 
 BOOST_AUTO_TEST_SUITE_END()

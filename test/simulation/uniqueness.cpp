@@ -76,10 +76,8 @@ constexpr defect known_defects[] = {
 
 using engine_type = engine_with<defects>;
 
-class locks final : public program<engine_type> {
+class locks final : public simulated_program<engine_type> {
  public:
-  using engine = engine_type;
-
   struct knobs {
     knobs(dice& d, bool small) {
       constexpr duration ttls[] = {300ms, 1s, 3s, 10s};
@@ -92,10 +90,7 @@ class locks final : public program<engine_type> {
       clients = small ? 2 : 1 + d.below(3);
       run.nodes = small ? 2 : static_cast<std::uint32_t>(1 + d.below(4));
       run.safety = small ? 4 * ttl : ttl * static_cast<int>(4 + d.below(12));
-      run.network = draw_weather(d);
-      run.trouble.every = ttl / static_cast<int>(1 + d.below(3));
-      run.trouble.longest = 2 * ttl;
-      run.trouble.store_jumps = d.chance(60);
+      draw_trouble(run, d, ttl);
     }
 
     plan run;
@@ -106,7 +101,7 @@ class locks final : public program<engine_type> {
     std::uint64_t clients;
   };
 
-  locks(cluster<engine>& in, knobs const& k) : in_{in}, knobs_{k}, bodies_{in} {}
+  locks(cluster<engine>& in, knobs const& k) : simulated_program{in}, knobs_{k}, bodies_{in} {}
   ~locks() override { in_.nodes.clear(); }
 
   static weir::memory_options engine_options(std::uint64_t seed) {
@@ -121,12 +116,9 @@ class locks final : public program<engine_type> {
     for (std::uint64_t i = 0; i != knobs_.clients; ++i) on.spawn(client(p));
   }
   bool holds_lease(node<engine>& on) override { return bodies_.any_on(on); }
-  void heal() override { healing_ = true; }
 
   bool drained() override {
-    for (auto const& n : in_.nodes) {
-      if (n->threads() != 0) return false;
-    }
+    if (runs()) return false;
     left_behind_.clear();
     for (std::uint64_t k = 0; k != knobs_.keys; ++k) {
       auto const key = name(k);
@@ -160,25 +152,10 @@ class locks final : public program<engine_type> {
   };
   using process_pointer = std::shared_ptr<process>;
 
-  static std::string name(std::uint64_t k) { return "key " + std::to_string(k); }
-
-  duration up_to(duration most) {
-    return duration{static_cast<duration::rep>(
-        1 + in_.in.choices.below(static_cast<std::uint64_t>(most.count())))};
-  }
-
-  static asio::awaitable<void> sleep(process_pointer p, duration d) {
-    auto const until = p->on.clock().steady_now() + d;
-    co_await p->on.clock().async_wait_until(p->on.executor(), until,
-                                            asio::as_tuple(asio::use_awaitable));
-  }
-
   static asio::awaitable<void> client(process_pointer p) {
     auto& all = p->all;
     auto& d = all.in_.in.choices;
-    while (!all.healing_) {
-      auto const state = co_await asio::this_coro::cancellation_state;
-      if (state.cancelled() != asio::cancellation_type::none) co_return;
+    while (!all.healing_ && co_await goes_on()) {
       auto const key = name(d.below(all.knobs_.keys));
       switch (d.below(6)) {
         case 0: co_await try_once(p, key); break;
@@ -271,41 +248,19 @@ class locks final : public program<engine_type> {
     }
   }
 
-  cluster<engine>& in_;
   knobs knobs_;
   bodies<engine> bodies_;
-  bool healing_ = false;
   std::vector<weir::lock> left_behind_;
 };
 
 simulator<locks, defects> const simulate{"uniqueness"};
 
+using enum rare_state;
 constexpr rare_state expected[] = {
-    rare_state::request_lost,
-    rare_state::answer_lost,
-    rare_state::never_answered,
-    rare_state::unknown_then_retried,
-    rare_state::duplicate_delivered,
-    rare_state::stale_delivery,
-    rare_state::node_partitioned,
-    rare_state::node_stalled,
-    rare_state::node_clock_jumped,
-    rare_state::node_crashed,
-    rare_state::crashed_with_lease,
-    rare_state::store_clock_back,
-    rare_state::store_clock_forward,
-    rare_state::store_restarted_in_flight,
-    rare_state::lease_expired_in_body,
-    rare_state::lease_stolen,
-    rare_state::lost_lease_told,
-    rare_state::late_release_harmless,
-    rare_state::wait_timed_out,
-    rare_state::wait_cancelled,
-    rare_state::lock_conflict,
-    rare_state::conflict_rejected,
-    rare_state::conflict_discarded,
-    rare_state::conflict_logged,
-    rare_state::store_full,
+    unknown_then_retried, crashed_with_lease, store_restarted_in_flight, lease_expired_in_body,
+    lease_stolen,         lost_lease_told,    late_release_harmless,     wait_timed_out,
+    wait_cancelled,       lock_conflict,      conflict_rejected,         conflict_discarded,
+    conflict_logged,      store_full,
 };
 
 }  // namespace
@@ -314,16 +269,6 @@ BOOST_AUTO_TEST_SUITE(uniqueness_simulated)
 
 BOOST_AUTO_TEST_CASE(seeds) { simulate.check_seeds(2250, expected); }
 
-BOOST_AUTO_TEST_CASE(equal_seeds_make_equal_runs) { simulate.check_repeatable(10); }
-
-BOOST_AUTO_TEST_CASE(R7_destroyed_at_every_step) {
-  simulate.check_interruptions(interruption::destroy, 3, 300);
-}
-
-BOOST_AUTO_TEST_CASE(R7_cancelled_at_every_step) {
-  simulate.check_interruptions(interruption::cancel, 3, 300);
-}
-
-BOOST_AUTO_TEST_CASE(defects_are_found) { simulate.check_defects(known_defects, 100); }
+WEIR_SIMULATION_TESTS(3, known_defects, 100)
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -8,9 +8,7 @@
 #include "worker_defects.hpp"
 #include "worker_jobs.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/test/unit_test.hpp>
 #include <boost/uuid/uuid_io.hpp>
 
@@ -42,10 +40,8 @@ using weir::testing::dice;
 
 using engine_type = engine_with<worker_defects>;
 
-class workers final : public program<engine_type> {
+class workers final : public simulated_program<engine_type> {
  public:
-  using engine = engine_type;
-
   struct knobs {
     knobs(dice& d, bool small) {
       constexpr duration leases[] = {600ms, 2s, 5s};
@@ -63,10 +59,7 @@ class workers final : public program<engine_type> {
       keys = 1 + d.below(2);
       run.nodes = small ? 2 : static_cast<std::uint32_t>(1 + d.below(3));
       run.safety = small ? 2 * work.lease : work.lease * static_cast<int>(3 + d.below(8));
-      run.network = draw_weather(d);
-      run.trouble.every = work.lease / static_cast<int>(1 + d.below(3));
-      run.trouble.longest = 2 * work.lease;
-      run.trouble.store_jumps = d.chance(60);
+      draw_trouble(run, d, work.lease);
       if (d.chance(30)) work.prefetch = static_cast<std::uint32_t>(1 + d.below(4));
       if (d.chance(50)) choose_queues(d);
     }
@@ -90,7 +83,7 @@ class workers final : public program<engine_type> {
     std::uint64_t keys;
   };
 
-  workers(cluster<engine>& in, knobs const& k) : in_{in}, knobs_{k} {}
+  workers(cluster<engine>& in, knobs const& k) : simulated_program{in}, knobs_{k} {}
   ~workers() override { in_.nodes.clear(); }
 
   static weir::memory_options engine_options(std::uint64_t seed) {
@@ -112,27 +105,17 @@ class workers final : public program<engine_type> {
     return std::any_of(running_.begin(), running_.end(),
                        [&](auto const& h) { return h.on == &on; });
   }
-  void heal() override {
-    healing_ = true;
-    settled_at_ = in_.in.now() + knobs_.run.network.slowest + knobs_.run.network.client_timeout;
-    in_.in.after(settled_at_ - in_.in.now(), [] {});
-  }
+  void heal() override { heal_until_settled(knobs_.run); }
 
   /// Every job has ended, the workers have stopped, and nothing is held any more.
   bool drained() override {
-    if (producers_ != 0 || in_.in.now() <= settled_at_) return false;  // more may come
-    for (auto const& [name, q] : in_.audits.jobs.queues()) {
-      if (q.waiting == 0) continue;
-      return false;
-    }
+    if (has_jobs()) return false;
     if (!std::exchange(done_, true)) {
       for (auto const& p : processes_) {
         if (auto const alive = p.lock()) alive->stop();
       }
     }
-    for (auto const& n : in_.nodes) {
-      if (n->threads() != 0) return false;
-    }
+    if (runs()) return false;
     for (auto const* const key : {"limit 0", "limit 1", "strict limit"}) {
       auto const found = in_.engine().execute(weir::command::inspect_permits{.key = key});
       if (found.value().in_use != 0) {
@@ -211,25 +194,6 @@ class workers final : public program<engine_type> {
     bool stopping = false;
   };
   using process_pointer = std::shared_ptr<process>;
-
-  static constexpr auto token = asio::as_tuple(asio::use_awaitable);
-
-  /// Counts for as long as it lives.
-  class counted {
-   public:
-    explicit counted(int& n) : n_{n} { ++n_; }
-    counted(counted const&) = delete;
-    counted& operator=(counted const&) = delete;
-    ~counted() { --n_; }
-
-   private:
-    int& n_;
-  };
-
-  duration up_to(duration most) {
-    return duration{static_cast<duration::rep>(
-        1 + in_.in.choices.below(static_cast<std::uint64_t>(most.count())))};
-  }
 
   // ------------------------------------------------------------------------------ handlers
 
@@ -455,9 +419,7 @@ class workers final : public program<engine_type> {
     auto& all = p->all;
     counted const here{all.producers_};
     auto& d = all.in_.in.choices;
-    for (int left = 25; left != 0 && !all.healing_; --left) {
-      auto const state = co_await asio::this_coro::cancellation_state;
-      if (state.cancelled() != asio::cancellation_type::none) co_return;
+    for (int left = 25; left != 0 && !all.healing_ && co_await goes_on(); --left) {
       auto const queue = "tenant " + std::to_string(d.below(all.knobs_.tenants));
       switch (d.below(9)) {
         case 0: co_await enqueue<plain_job>(p, queue); break;
@@ -475,38 +437,24 @@ class workers final : public program<engine_type> {
     }
   }
 
-  cluster<engine>& in_;
   knobs knobs_;
   std::map<std::pair<std::string, job_id>, checkpoints> checkpoints_;
-  bool healing_ = false;
-  bool done_ = false;
-  int producers_ = 0;
-  duration settled_at_{};
   std::list<handling> running_;
   std::vector<std::weak_ptr<process>> processes_;
 };
 
 simulator<workers, worker_defects> const simulate{"workers"};
 
+using enum rare_state;
 constexpr rare_state expected[] = {
-    rare_state::request_lost,         rare_state::answer_lost,
-    rare_state::never_answered,       rare_state::unknown_then_retried,
-    rare_state::duplicate_delivered,  rare_state::stale_delivery,
-    rare_state::node_partitioned,     rare_state::node_stalled,
-    rare_state::node_clock_jumped,    rare_state::node_crashed,
-    rare_state::crashed_with_lease,   rare_state::store_clock_back,
-    rare_state::store_clock_forward,  rare_state::store_restarted_in_flight,
-    rare_state::hint_dropped,         rare_state::hint_spurious,
-    rare_state::hint_delivered,       rare_state::dead_by_crashes,
-    rare_state::dead_by_failures,     rare_state::dead_by_giving_up,
-    rare_state::run_lock_blocked,     rare_state::job_replaced,
-    rare_state::queue_held,           rare_state::dequeue_repeated,
-    rare_state::completion_too_late,  rare_state::permit_refused_snoozed,
-    rare_state::rate_refused_snoozed, rare_state::reservation_used,
-    rare_state::handler_snoozed,      rare_state::handler_timed_out,
-    rare_state::handler_ignored_stop, rare_state::job_returned,
-    rare_state::job_lease_lost,       rare_state::take_reserved,
-    rare_state::store_full,
+    unknown_then_retried, crashed_with_lease,   store_restarted_in_flight,
+    hint_dropped,         hint_spurious,        hint_delivered,
+    dead_by_crashes,      dead_by_failures,     dead_by_giving_up,
+    run_lock_blocked,     job_replaced,         queue_held,
+    dequeue_repeated,     completion_too_late,  permit_refused_snoozed,
+    rate_refused_snoozed, reservation_used,     handler_snoozed,
+    handler_timed_out,    handler_ignored_stop, job_returned,
+    job_lease_lost,       take_reserved,        store_full,
 };
 
 }  // namespace
@@ -515,16 +463,6 @@ BOOST_AUTO_TEST_SUITE(workers_simulated)
 
 BOOST_AUTO_TEST_CASE(seeds) { simulate.check_seeds(1000, expected); }
 
-BOOST_AUTO_TEST_CASE(equal_seeds_make_equal_runs) { simulate.check_repeatable(10); }
-
-BOOST_AUTO_TEST_CASE(R7_destroyed_at_every_step) {
-  simulate.check_interruptions(interruption::destroy, sanitized ? 1 : 3, 300);
-}
-
-BOOST_AUTO_TEST_CASE(R7_cancelled_at_every_step) {
-  simulate.check_interruptions(interruption::cancel, sanitized ? 1 : 3, 300);
-}
-
-BOOST_AUTO_TEST_CASE(defects_are_found) { simulate.check_defects(known_worker_defects, 200); }
+WEIR_SIMULATION_TESTS(sanitized ? 1 : 3, known_worker_defects, 200)
 
 BOOST_AUTO_TEST_SUITE_END()
