@@ -17,7 +17,7 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
   manual_memory_driver driver;
   report found;
   suite::permits(driver, found);
-  require_all(found, {no_hints, told_only, no_way_back});
+  require_all(found, {no_hints, told_only, no_way_back, not_known});
   require_each(found);
   require_numbers(
       found, {"F1", "F3", "F4", "F6", "F7", "F8", "F9", "F10", "F11", "F27", "F45", "F47", "F52"});
@@ -27,7 +27,7 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_in_real_time_as_if_they_were_remote) {
   remote_memory_driver driver;
   report found;
   suite::permits(driver, found);
-  require_all(found, {no_way_back, passes, no_bound});
+  require_all(found, {no_way_back, not_known, passes, no_bound});
 }
 
 BOOST_AUTO_TEST_CASE(R1_in_long_histories) {

@@ -8,6 +8,7 @@
 #include "weir/error.hpp"
 #include "weir/testing/bench.hpp"
 #include "weir/testing/checks.hpp"
+#include "weir/testing/dice.hpp"
 #include "weir/testing/linearizability.hpp"
 #include "weir/testing/report.hpp"
 #include "weir/time.hpp"
@@ -16,6 +17,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -24,6 +26,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -132,6 +135,50 @@ class arena {
   std::shared_ptr<meeting> meeting_;
 };
 
+/// A client that writes down its commands on a few objects, each as an event with its answer.
+template <class Commands, class Event, std::size_t Objects>
+class recording_client : public arena<Commands>::client {
+ public:
+  using history = std::vector<recorded<Event>>;
+
+  recording_client(arena<Commands>& in, std::uint32_t number, std::size_t operations, dice d)
+      : arena<Commands>::client{in},
+        number_{number},
+        left_{operations},
+        dice_{d} {}
+
+  /// What it saw of one of the objects.
+  [[nodiscard]] history const& seen(std::size_t object) const noexcept { return seen_[object]; }
+
+  bool next() override {
+    if (left_ == 0) return false;
+    --left_;
+    ask_next();
+    return true;
+  }
+
+ protected:
+  virtual void ask_next() = 0;
+
+  /// Executes a command. `read(event, answer)` takes into the event what the store said.
+  template <class C, class Read>
+  void run(std::size_t object, Event e, C const& c, Read read) {
+    this->ask(c, [this, object, e, read](result<typename C::result> const& a, std::uint64_t invoked,
+                                         std::uint64_t returned) mutable {
+      if (a.has_value()) read(e, a.value());
+      if (a.has_error() && a.error() != errc::lease_lost) returned = recorded<Event>::never;
+      seen_[object].push_back({e, invoked, returned});
+    });
+  }
+
+  std::uint32_t number_;  // from 1
+  std::size_t left_;
+  dice dice_;
+
+ private:
+  std::array<history, Objects> seen_;
+};
+
 /// Throws `broken_promise` with the end of the history, unless it has a legal order, and
 /// `not_applicable` if the search for one was given up.
 template <class Model>
@@ -182,6 +229,29 @@ void check_concurrency(factory<Commands> const& f, topic const& about,
       run(b, s.seed + i);
     }
   }));
+}
+
+/// Lets so many clients meet, and looks for a legal order of what they saw of each object.
+///
+/// @param names of the objects
+/// @param more  for each client
+template <class Model, class Client, class Commands, std::size_t Objects, class... More>
+void expect_orders(bench<Commands>& b, std::uint64_t seed, std::size_t clients,
+                   std::string_view const (&names)[Objects], More... more) {
+  arena<Commands> in{b};
+  dice d{seed};
+  std::vector<std::shared_ptr<Client>> all;
+  for (std::uint32_t i = 1; i <= clients; ++i) {
+    all.push_back(std::make_shared<Client>(in, i, b.settings().operations, d.fork(), more...));
+  }
+  in.run({all.begin(), all.end()});
+  for (std::size_t object = 0; object < Objects; ++object) {
+    typename Client::history history;
+    for (auto const& c : all) {
+      history.insert(history.end(), c->seen(object).begin(), c->seen(object).end());
+    }
+    expect_order<Model>(std::move(history), std::string{names[object]});
+  }
 }
 
 }  // namespace weir::testing

@@ -14,11 +14,9 @@
 
 #include <boost/container_hash/hash.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -95,26 +93,16 @@ inline constexpr quota slow_quota[] = {
     quota::per(1, std::chrono::hours{10}).burst(bucket_object::capacity)};
 
 /// Takes from one bucket, and refunds now and then what it took last.
-class bucket_client final : public arena<bucket_commands>::client {
+class bucket_client final : public recording_client<bucket_commands, bucket_event, 1> {
  public:
-  using history = std::vector<recorded<bucket_event>>;
+  using recording_client::recording_client;
 
-  bucket_client(arena<bucket_commands>& in, std::uint64_t number, std::size_t operations, dice d)
-      : client{in},
-        number_{number},
-        left_{operations},
-        dice_{d} {}
-
-  [[nodiscard]] history const& seen() const noexcept { return seen_; }
-
-  bool next() override {
-    if (left_ == 0) return false;
-    --left_;
+  void ask_next() override {
     auto const choice = dice_.below(10);
     bucket_event e;
     if (choice == 0) {
       e.what = bucket_event::kind::peek;
-      run(e, command::peek_bucket{"key", slow_quota, e.cost, {}},
+      run(0, e, command::peek_bucket{"key", slow_quota, e.cost, {}},
           [](bucket_event& seen, bucket_info const& d) {
             seen.yes = d.allowed;
             seen.left = d.remaining;
@@ -124,12 +112,12 @@ class bucket_client final : public arena<bucket_commands>::client {
       e.cost = taken_cost_;
       e.grant = taken_;
       taken_ = 0;
-      run(e, command::refund{"key", slow_quota, e.cost, mark_, false},
+      run(0, e, command::refund{"key", slow_quota, e.cost, mark_, false},
           [](bucket_event& seen, refund_receipt const& r) { seen.left = r.credited; });
     } else {
       e.cost = 1 + dice_.below(3);
       e.grant = number_ * 10'000 + left_ + 1;
-      run(e, command::take{"key", slow_quota, e.cost, {}},
+      run(0, e, command::take{"key", slow_quota, e.cost, {}},
           [this](bucket_event& seen, decision const& d) {
             seen.yes = d.allowed;
             seen.left = d.remaining;
@@ -139,41 +127,18 @@ class bucket_client final : public arena<bucket_commands>::client {
             mark_ = d.mark;
           });
     }
-    return true;
   }
 
  private:
-  template <class C, class Read>
-  void run(bucket_event e, C const& c, Read read) {
-    ask(c, [this, e, read](result<typename C::result> const& a, std::uint64_t invoked,
-                           std::uint64_t returned) mutable {
-      if (a.has_value()) read(e, a.value());
-      if (a.has_error()) returned = recorded<bucket_event>::never;
-      seen_.push_back({e, invoked, returned});
-    });
-  }
-
-  std::uint64_t number_;
-  std::size_t left_;
-  dice dice_;
   std::uint64_t taken_ = 0;
   std::uint64_t taken_cost_ = 0;
   bucket_mark mark_{};
-  history seen_;
 };
 
 inline void buckets_are_linearizable(bench<bucket_commands>& b, std::uint64_t seed) {
   expect(b.must(command::take{"key", slow_quota, 1, {}}).allowed, "a fresh bucket is full");
-  arena<bucket_commands> in{b};
-  dice d{seed};
-  std::vector<std::shared_ptr<bucket_client>> clients;
-  for (std::size_t i = 1; i <= b.settings().clients; ++i) {
-    clients.push_back(std::make_shared<bucket_client>(in, i, b.settings().operations, d.fork()));
-  }
-  in.run({clients.begin(), clients.end()});
-  bucket_client::history all;
-  for (auto const& c : clients) all.insert(all.end(), c->seen().begin(), c->seen().end());
-  expect_order<bucket_object>(std::move(all), "a bucket of 60 tokens, one of them taken before");
+  expect_orders<bucket_object, bucket_client>(b, seed, b.settings().clients,
+                                              {"a bucket of 60 tokens, one of them taken before"});
 }
 
 inline void bucket_concurrency(factory<bucket_commands> const& f, report& out, settings const& s) {

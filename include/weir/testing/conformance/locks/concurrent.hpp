@@ -13,13 +13,11 @@
 
 #include <boost/container_hash/hash.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace weir::testing {
 
@@ -102,23 +100,13 @@ struct lock_object {
 namespace conformance {
 
 /// Takes and gives back two locks, and looks.
-class lock_client final : public arena<lock_commands>::client {
+class lock_client final : public recording_client<lock_commands, lock_event, 2> {
  public:
-  using history = std::vector<recorded<lock_event>>;
   static constexpr std::string_view keys[] = {"one", "two"};
 
-  lock_client(arena<lock_commands>& in, std::uint32_t number, std::size_t operations, dice d)
-      : client{in},
-        number_{number},
-        name_{std::to_string(number)},
-        left_{operations},
-        dice_{d} {}
+  using recording_client::recording_client;
 
-  [[nodiscard]] history const& seen(std::size_t key) const noexcept { return seen_[key]; }
-
-  bool next() override {
-    if (left_ == 0) return false;
-    --left_;
+  void ask_next() override {
     auto const key = dice_.below(std::size(keys));
     lock_event e{.what = lock_event::kind::acquire, .holder = number_};
     auto& fence = fence_[key];
@@ -150,7 +138,6 @@ class lock_client final : public arena<lock_commands>::client {
       run(key, e, command::release_lock{keys[key], name_, e.fence},
           [](lock_event& seen, lease_release const& a) { seen.yes = a.freed; });
     }
-    return true;
   }
 
  private:
@@ -158,40 +145,13 @@ class lock_client final : public arena<lock_commands>::client {
     return holder.empty() ? 0 : static_cast<std::uint32_t>(holder.front() - '0');
   }
 
-  template <class C, class Read>
-  void run(std::size_t key, lock_event e, C const& c, Read read) {
-    ask(c, [this, key, e, read](result<typename C::result> const& a, std::uint64_t invoked,
-                                std::uint64_t returned) mutable {
-      if (a.has_value()) read(e, a.value());
-      if (a.has_error() && a.error() != errc::lease_lost) returned = recorded<lock_event>::never;
-      seen_[key].push_back({e, invoked, returned});
-    });
-  }
-
-  std::uint32_t number_;
-  std::string name_;
-  std::size_t left_;
-  dice dice_;
+  std::string name_{std::to_string(number_)};
   std::uint64_t fence_[std::size(keys)]{};
-  history seen_[std::size(keys)];
 };
 
 inline void locks_are_linearizable(bench<lock_commands>& b, std::uint64_t seed) {
-  arena<lock_commands> in{b};
-  dice d{seed};
-  std::vector<std::shared_ptr<lock_client>> clients;
-  auto const n = std::min<std::size_t>(b.settings().clients, 9);
-  for (std::size_t i = 1; i <= n; ++i) {
-    clients.push_back(std::make_shared<lock_client>(in, static_cast<std::uint32_t>(i),
-                                                    b.settings().operations, d.fork()));
-  }
-  in.run({clients.begin(), clients.end()});
-  for (std::size_t key = 0; key < std::size(lock_client::keys); ++key) {
-    lock_client::history all;
-    for (auto const& c : clients) all.insert(all.end(), c->seen(key).begin(), c->seen(key).end());
-    expect_order<lock_object>(std::move(all),
-                              "lock \"" + std::string{lock_client::keys[key]} + '"');
-  }
+  expect_orders<lock_object, lock_client>(b, seed, std::min<std::size_t>(b.settings().clients, 9),
+                                          {"lock \"one\"", "lock \"two\""});
 }
 
 inline void lock_concurrency(factory<lock_commands> const& f, report& out, settings const& s) {

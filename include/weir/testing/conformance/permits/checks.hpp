@@ -8,12 +8,11 @@
 #include "weir/limits.hpp"
 #include "weir/testing/bench.hpp"
 #include "weir/testing/checks.hpp"
+#include "weir/testing/conformance/leases/checks.hpp"
 #include "weir/testing/conformance/permits/line.hpp"
 #include "weir/testing/conformance/permits/steps.hpp"
 #include "weir/testing/fields.hpp"
-#include "weir/testing/keys.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -56,19 +55,6 @@ inline void release_frees_its_own(permit_bench& b) {
   expect_in_use(b, "key", 1);
 }
 
-inline void late_release_frees_no_successor(permit_bench& b) {
-  auto const late = take_permit(b, "key", "late", 1, b.brief());
-  b.pass(2 * b.brief());
-  auto const now = take_permit(b, "key", "successor", 1, b.lasting);
-  expect(!b.must(command::release_permit{"key", "late", late.fence}).freed,
-         "a late release frees nothing");
-  expect(!b.must(command::release_permit{"key", "late", 0}).freed, "nor does one by holder");
-  b.refuses(command::renew_permit{"key", "late", late.fence, b.lasting}, errc::lease_lost);
-  b.refuses(command::renew_permit{"key", "late", now.fence, b.lasting}, errc::lease_lost);
-  expect_permit(b, "key", "successor", now.fence);
-  expect_refused(b, "key", "third", 1);
-}
-
 inline void second_release_frees_nothing(permit_bench& b) {
   auto const a = take_permit(b, "key", "a", 2, b.lasting);
   take_permit(b, "key", "b", 2, b.lasting);
@@ -95,41 +81,6 @@ inline void each_permit_ends_by_its_own_ttl(permit_bench& b) {
          "a longer lease beside it does not prolong a lease");
 }
 
-inline void permit_is_over_at_its_expiry(permit_bench& b) {
-  auto const grant = take_permit(b, "key", "a", 1, b.brief());
-  auto const refused = b.must(command::acquire_permit{"key", "b", 1, b.lasting});
-  expect(!refused.granted && refused.retry_after > duration::zero() &&
-             refused.retry_after <= b.brief() + b.slack(),
-         "a refusal says when the expiry of others could make it this holder's turn; got " +
-             to_text(refused));
-  if (b.exact()) {
-    b.pass(b.brief() - b.grain());
-    expect_permit(b, "key", "a", grant.fence);
-    expect_refused(b, "key", "b", 1);
-    b.pass(b.grain() + b.slack());
-    expect_in_use(b, "key", 0);
-  }
-  b.eventually([&] { return b.must(command::inspect_permits{"key", 0}).in_use == 0; },
-               "a permit is over when its time is");
-  take_permit(b, "key", "b", 1, b.lasting);
-}
-
-inline void permits_are_renewed_by_their_holders(permit_bench& b) {
-  auto const grant = take_permit(b, "key", "a", 1, b.brief());
-  auto const renewed = b.must(command::renew_permit{"key", "a", grant.fence, b.lasting});
-  expect(renewed.expires_in > b.brief() && renewed.expires_in <= b.lasting + b.slack(),
-         "a renewal says how long the permit lasts from now");
-  b.refuses(command::renew_permit{"key", "b", grant.fence, b.lasting}, errc::lease_lost);
-  b.refuses(command::renew_permit{"key", "a", grant.fence + 1, b.lasting}, errc::lease_lost);
-  b.refuses(command::renew_permit{"other", "a", grant.fence, b.lasting}, errc::lease_lost);
-  b.pass(2 * b.brief());
-  expect_permit(b, "key", "a", grant.fence);
-  b.must(command::renew_permit{"key", "a", grant.fence, b.brief()});
-  b.pass(2 * b.brief());
-  b.refuses(command::renew_permit{"key", "a", grant.fence, b.lasting}, errc::lease_lost);
-  expect_in_use(b, "key", 0);
-}
-
 inline void limit_of_the_command_decides(permit_bench& b) {
   b.need(b.can().limit_of_command, "declared: the limit is not that of the command alone");
   auto const first = take_permit(b, "key", "a", 1, b.lasting);
@@ -146,19 +97,6 @@ inline void limit_of_the_command_decides(permit_bench& b) {
   take_permit(b, "key", "d", 2, b.lasting);
 }
 
-inline void short_permits_are_permits(permit_bench& b) {
-  auto const ttl = std::max(b.grain(), b.can().shortest_ttl);
-  for (auto const d : {ttl, std::max<duration>(ttl, std::chrono::milliseconds{300})}) {
-    std::string const key = to_text(d);
-    auto const grant = take_permit(b, key, "a", 1, d);
-    expect(grant.expires_in >= d && grant.expires_in <= d + b.slack() + b.grain(),
-           "a permit of " + key + " lasts that long, not " + to_text(grant.expires_in));
-    if (b.exact()) expect_permit(b, key, "a", grant.fence);
-    b.eventually([&] { return b.must(command::inspect_permits{key, 0}).in_use == 0; },
-                 "a permit of " + key + " is over some day");
-  }
-}
-
 inline void asking_again_gives_the_same(permit_bench& b) {
   auto const first = take_permit(b, "key", "a", 2, b.lasting);
   auto const again = b.must(command::acquire_permit{"key", "a", 2, b.brief(), b.lasting});
@@ -172,75 +110,18 @@ inline void asking_again_gives_the_same(permit_bench& b) {
   expect_in_use(b, "key", 1);
 }
 
-inline void permit_fences_grow(permit_bench& b) {
-  std::uint64_t last = 0;
-  for (int i = 0; i < 8; ++i) {
-    bool const expires = i % 2 == 0;
-    std::string const holder{"holder" + std::to_string(i % 3)};
-    auto const grant = take_permit(b, "key", holder, 1, expires ? b.brief() : b.lasting);
-    expect(grant.fence > last,
-           "fence " + std::to_string(grant.fence) + " came after " + std::to_string(last));
-    last = grant.fence;
-    if (expires) {
-      b.pass(2 * b.brief());
-    } else {
-      b.must(command::release_permit{"key", holder, 0});
-    }
-  }
-  if (!b.can().fences_follow_time || b.source() != time_source::told) return;
-  auto const micros =
-      std::chrono::floor<std::chrono::microseconds>(b.now()).time_since_epoch().count();
-  expect(take_permit(b, "key", "late", 1, b.lasting).fence >= static_cast<std::uint64_t>(micros),
-         "a fence is at least the store's microseconds");
-}
-
-inline void permit_keys_are_told_apart(permit_bench& b) {
-  auto const keys = difficult_keys(b.can().any_bytes);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    take_permit(b, keys[i], "holder" + std::to_string(i), 1, b.lasting);
-  }
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    auto const census = b.must(command::inspect_permits{keys[i], 5});
-    expect(census.in_use == 1 && census.holders.size() == 1 &&
-               census.holders[0].holder == "holder" + std::to_string(i),
-           "the permit of " + in_quotes(keys[i]) + " is held by holder" + std::to_string(i) +
-               ", not: " + to_text(census));
-  }
-  if (!b.can().any_bytes) return;
-  using namespace std::string_view_literals;
-  take_permit(b, "holders", "a\0b"sv, 2, b.lasting);
-  expect(!b.must(command::release_permit{"holders", "a\0c"sv, 0}).freed,
-         "holders are told apart by every byte");
-  expect(!b.must(command::release_permit{"holders", "a"sv, 0}).freed,
-         "holders are told apart by every byte");
-}
-
-inline void bad_permit_input_is_refused(permit_bench& b) {
-  std::string const long_key(limits::key_size + 1, 'k');
-  std::string const long_holder(limits::holder_size + 1, 'h');
+inline void bad_limits_are_refused(permit_bench& b) {
   auto const grant = take_permit(b, "key", "a", 1, b.lasting);
   using acquire = command::acquire_permit;
-  b.refuses(acquire{"", "b", 1, b.lasting, {}}, errc::invalid_key);
-  b.refuses(acquire{long_key, "b", 1, b.lasting, {}}, errc::invalid_key);
-  b.refuses(acquire{"key", "", 1, b.lasting, {}}, errc::invalid_holder);
-  b.refuses(acquire{"key", long_holder, 1, b.lasting, {}}, errc::invalid_holder);
   b.refuses(acquire{"key", "b", 0, b.lasting, {}}, errc::invalid_limit);
   b.refuses(acquire{"key", "b", limits::permits + 1, b.lasting, {}}, errc::invalid_limit);
-  b.refuses(acquire{"key", "b", 1, duration::zero(), {}}, errc::invalid_ttl);
-  b.refuses(acquire{"key", "b", 1, duration{-1}, {}}, errc::invalid_ttl);
-  b.refuses(acquire{"key", "b", 1, limits::span + duration{1}, {}}, errc::invalid_ttl);
   b.refuses(acquire{"key", "b", 1, b.lasting, duration{-1}}, errc::invalid_wait);
   b.refuses(acquire{"key", "b", 1, b.lasting, duration::max()}, errc::invalid_wait);
-  b.refuses(command::renew_permit{"key", "a", grant.fence, duration::zero()}, errc::invalid_ttl);
-  b.refuses(command::renew_permit{long_key, "a", grant.fence, b.lasting}, errc::invalid_key);
-  b.refuses(command::release_permit{"key", "", 0}, errc::invalid_holder);
-  b.refuses(command::inspect_permits{"", 0}, errc::invalid_key);
   b.refuses(command::inspect_permits{"key", limits::batch + 1}, errc::invalid_batch);
   expect_permit(b, "key", "a", grant.fence);
   auto const census = b.must(command::inspect_permits{"key", 0});
   expect(census.in_use == 1 && census.waiting == 0, "bad input changes nothing");
-  take_permit(b, std::string(limits::key_size, 'k'), std::string(limits::holder_size, 'h'),
-              limits::permits, limits::span);
+  take_permit(b, "widest", "a", limits::permits, b.lasting);
 }
 
 inline void permit_leftovers_make_room(permit_bench& b) {
@@ -266,44 +147,21 @@ inline void permit_leftovers_make_room(permit_bench& b) {
   expect(fill("b") == room, "permits and tickets that are over make room for others");
 }
 
-inline void time_backwards_revives_no_permit(permit_bench& b) {
-  b.need(b.source() == time_source::told, "the store's time cannot be moved back");
-  auto const old = take_permit(b, "key", "first", 1, b.brief());
-  b.pass(2 * b.brief());
-  auto const now = take_permit(b, "key", "second", 1, b.lasting);
-  b.step_back(2 * b.brief());
-  expect_permit(b, "key", "second", now.fence);
-  expect_in_use(b, "key", 1);
-  b.refuses(command::renew_permit{"key", "first", old.fence, b.lasting}, errc::lease_lost);
-  b.must(command::release_permit{"key", "second", now.fence});
-  expect(take_permit(b, "key", "third", 1, b.lasting).fence > now.fence,
-         "fences grow also when time runs backwards");
-}
-
-inline void permit_handlers_are_never_called_inline(permit_bench& b) {
-  b.need(b.source() != time_source::told,
-         "told time is for tests: how its commands complete is not promised");
-  command::acquire_permit const c{"key", "a", 1, b.lasting, {}};
-  auto const p = b.start(c);
-  expect(!p.done(), "a handler is not called before the function returns that was given it");
-  b.eventually([&] { return p.done(); }, "an operation ends");
-  expect(p.answer().has_value() && p.answer()->granted, "and does what it was asked for");
-}
-
 /// Every promise about permits that one client can find broken.
 inline constexpr check<permit_commands> permit_checks[] = {
     {"R1", "no more permits than the limit, and a census of them", &limit_holds},
     {"R1", "a release frees its own permit only", &release_frees_its_own},
-    {"F1", "a late release frees no successor's permit", &late_release_frees_no_successor},
+    {"F1", "a late release frees no successor's permit", &late_owner_changes_nothing<permit_noun>},
     {"F3", "each permit ends by its own TTL", &each_permit_ends_by_its_own_ttl},
     {"F4", "a permit is over at its expiry, neither before nor after",
-     &permit_is_over_at_its_expiry},
-    {"F6", "a permit is renewed by its holder while it lives, and not after",
-     &permits_are_renewed_by_their_holders},
+     &over_at_its_expiry<permit_noun>},
+    {"F6", "a permit is renewed while it lives, and not after",
+     &renewal_counts_from_now<permit_noun>},
+    {"R5", "a permit is renewed by its holder only", &renew_needs_the_owner<permit_noun>},
     {"F7", "a second release raises no limit", &second_release_frees_nothing},
     {"F8", "the limit in the command decides, and lowering it revokes nothing",
      &limit_of_the_command_decides},
-    {"F9", "the shortest permits are not cut to nothing", &short_permits_are_permits},
+    {"F9", "the shortest permits are not cut to nothing", &short_leases_are_leases<permit_noun>},
     {"F10", "waiters are served in the order in which they came, and nobody overtakes",
      &line_is_kept},
     {"R1", "a ticket lapses unless its holder asks again", &tickets_lapse},
@@ -314,13 +172,15 @@ inline constexpr check<permit_commands> permit_checks[] = {
     {"R7", "waiting for a hint can be cancelled, and is harmless without a ticket",
      &waiting_can_be_cancelled},
     {"F11", "what is over makes room", &permit_leftovers_make_room},
-    {"F27", "no key is taken for another", &permit_keys_are_told_apart},
+    {"F27", "no key is taken for another", &keys_are_told_apart<permit_noun>},
     {"F45", "asking again gives the same permit", &asking_again_gives_the_same},
-    {"F47", "fences grow across release and expiry, and follow the store's time",
-     &permit_fences_grow},
-    {"F52", "time that runs backwards revives no permit", &time_backwards_revives_no_permit},
-    {"R8", "bad input is a typed error and changes nothing", &bad_permit_input_is_refused},
-    {"R7", "a handler is never called inline", &permit_handlers_are_never_called_inline},
+    {"F47", "fences grow across release and expiry", &fences_grow<permit_noun>},
+    {"R5", "fences do not fall behind the store's time", &fences_follow_time<permit_noun>},
+    {"F52", "time that runs backwards revives no permit",
+     &time_backwards_revives_nothing<permit_noun>},
+    {"R8", "bad input is a typed error and changes nothing", &bad_input_is_refused<permit_noun>},
+    {"R8", "so is a bad limit, wait or batch", &bad_limits_are_refused},
+    {"R7", "a handler is never called inline", &handlers_are_never_called_inline<permit_noun>},
 };
 
 }  // namespace weir::testing::conformance

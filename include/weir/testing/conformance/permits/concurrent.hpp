@@ -18,10 +18,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace weir::testing {
@@ -136,27 +134,18 @@ struct permit_object {
 namespace conformance {
 
 /// Takes and gives back permits of two keys, in line and out of it.
-class permit_client final : public arena<permit_commands>::client {
+class permit_client final : public recording_client<permit_commands, permit_event, 2> {
  public:
-  using history = std::vector<recorded<permit_event>>;
   static constexpr std::string_view keys[] = {"one", "two"};
   static constexpr std::uint32_t limits[] = {1, 3};
 
-  permit_client(arena<permit_commands>& in, std::uint32_t number, std::size_t operations,
-                bool lines, dice d)
-      : client{in},
-        number_{number},
-        name_{std::to_string(number)},
-        left_{operations},
-        lines_{lines},
-        dice_{d} {}
+  permit_client(arena<permit_commands>& in, std::uint32_t number, std::size_t operations, dice d,
+                bool lines)
+      : recording_client{in, number, operations, d},
+        lines_{lines} {}
 
-  [[nodiscard]] history const& seen(std::size_t key) const noexcept { return seen_[key]; }
-
-  bool next() override {
+  void ask_next() override {
     constexpr auto lasting = bench<permit_commands>::lasting;
-    if (left_ == 0) return false;
-    --left_;
     auto const key = dice_.below(std::size(keys));
     auto& fence = fence_[key];
     auto const choice = dice_.below(10);
@@ -199,7 +188,6 @@ class permit_client final : public arena<permit_commands>::client {
             if (a.granted) fence = a.fence;
           });
     }
-    return true;
   }
 
  private:
@@ -209,41 +197,15 @@ class permit_client final : public arena<permit_commands>::client {
     return n < 10 ? n : 0;
   }
 
-  template <class C, class Read>
-  void run(std::size_t key, permit_event e, C const& c, Read read) {
-    ask(c, [this, key, e, read](result<typename C::result> const& a, std::uint64_t invoked,
-                                std::uint64_t returned) mutable {
-      if (a.has_value()) read(e, a.value());
-      if (a.has_error() && a.error() != errc::lease_lost) returned = recorded<permit_event>::never;
-      seen_[key].push_back({e, invoked, returned});
-    });
-  }
-
-  std::uint32_t number_;
-  std::string name_;
-  std::size_t left_;
   bool lines_;
-  dice dice_;
+  std::string name_{std::to_string(number_)};
   std::uint64_t fence_[std::size(keys)]{};
-  history seen_[std::size(keys)];
 };
 
 inline void permits_are_linearizable(bench<permit_commands>& b, std::uint64_t seed) {
-  arena<permit_commands> in{b};
-  dice d{seed};
-  std::vector<std::shared_ptr<permit_client>> clients;
-  auto const n = std::min<std::size_t>(b.settings().clients, 9);
-  for (std::size_t i = 1; i <= n; ++i) {
-    clients.push_back(std::make_shared<permit_client>(
-        in, static_cast<std::uint32_t>(i), b.settings().operations, b.can().line, d.fork()));
-  }
-  in.run({clients.begin(), clients.end()});
-  for (std::size_t key = 0; key < std::size(permit_client::keys); ++key) {
-    permit_client::history all;
-    for (auto const& c : clients) all.insert(all.end(), c->seen(key).begin(), c->seen(key).end());
-    expect_order<permit_object>(std::move(all),
-                                "permits of \"" + std::string{permit_client::keys[key]} + '"');
-  }
+  expect_orders<permit_object, permit_client>(
+      b, seed, std::min<std::size_t>(b.settings().clients, 9),
+      {"permits of \"one\"", "permits of \"two\""}, b.can().line);
 }
 
 inline void permit_concurrency(factory<permit_commands> const& f, report& out, settings const& s) {

@@ -55,6 +55,44 @@ inline void expect_in_use(permit_bench& b, std::string_view key, std::uint32_t n
                                  " should be in use, but the store says: " + to_text(census));
 }
 
+/// What the checks of all leases need of permits.
+struct permit_noun {
+  using commands = permit_commands;
+  using renew = command::renew_permit;
+  using release = command::release_permit;
+  static constexpr bool counts = true;  ///< has a limit and a line
+
+  static command::acquire_permit acquire(std::string_view key, std::string_view holder,
+                                         duration ttl, std::uint32_t limit = 1,
+                                         duration patience = {}) {
+    return {key, holder, limit, ttl, patience};
+  }
+  static command::inspect_permits inspect(std::string_view key, std::uint32_t holders = 0) {
+    return {key, holders};
+  }
+
+  static permit_grant take(permit_bench& b, std::string_view key, std::string_view holder,
+                           duration ttl) {
+    return take_permit(b, key, holder, 1, ttl);
+  }
+  /// Asks for what another holds, for so long at most.
+  static void refuse(permit_bench& b, std::string_view key, std::string_view holder,
+                     duration within) {
+    auto const refused = expect_refused(b, key, holder, 1);
+    expect(refused.retry_after > duration::zero() && refused.retry_after <= within + b.slack(),
+           "a refusal says when the expiry of others could make it this holder's turn; got " +
+               to_text(refused));
+  }
+  static void expect_held(permit_bench& b, std::string_view key, std::string_view holder,
+                          std::uint64_t fence) {
+    expect_permit(b, key, holder, fence);
+    expect_in_use(b, key, 1);
+  }
+  static bool is_free(permit_bench& b, std::string_view key) {
+    return b.must(inspect(key)).in_use == 0;
+  }
+};
+
 /// Asks for a permit and keeps a place in line, which must be this one.
 inline void expect_place(permit_bench& b, std::string_view key, std::string_view holder,
                          std::uint32_t limit, std::uint32_t place) {
