@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(R5_what_was_acknowledged_survives_a_kill_in_the_middle_of_i
     };
     ask_until(all - too_late);
     BOOST_TEST_REQUIRE(happens(on.io, [&] { return answered >= 1 + round * 120; }));
-    s.stop();
+    s.pause();
     ask_until(all);
     on.io.poll();
     s.kill();

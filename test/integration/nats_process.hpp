@@ -39,7 +39,7 @@ using namespace std::chrono_literals;
 
 /// A NATS server with JetStream of this test's own, on the loopback interface and with a directory
 /// of its own.
-class server {
+class server : public server_test::server_process {
  public:
   /// @param options as on the command line
   /// @param configuration as in a configuration file; empty: there is none
@@ -48,46 +48,17 @@ class server {
   ///        it is not
   explicit server(std::vector<std::string> options = {}, std::string const& configuration = {},
                   std::string clock = {})
-      : options_{std::move(options)},
-        clock_{std::move(clock)} {
-    std::string name = std::filesystem::temp_directory_path() / "weir-nats-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"no temporary directory"};
-    directory_ = name;
+      : server_process{std::move(options), std::move(clock)} {
     if (!configuration.empty()) {
       std::ofstream{directory_ + "/conf"} << configuration << std::flush;
       options_.insert(options_.end(), {"-c", directory_ + "/conf"});
     }
     start();
   }
-  server(server const&) = delete;
-  server& operator=(server const&) = delete;
-  ~server() {
-    kill();
-    std::error_code ignored;
-    std::filesystem::remove_all(directory_, ignored);
-  }
 
-  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-  [[nodiscard]] std::string const& directory() const noexcept { return directory_; }
   [[nodiscard]] nats_address address() const {
-    return nats_address::parse("nats://127.0.0.1:" + std::to_string(port_)).value();
+    return nats_address::parse("nats://127.0.0.1:" + std::to_string(port())).value();
   }
-
-  /// Ends it as a crash would.
-  void kill() {
-    if (pid_ == 0) return;
-    ::kill(pid_, SIGKILL);
-    ::waitpid(std::exchange(pid_, 0), nullptr, 0);
-  }
-  /// Stops it, and lets it go on: as a host that is suspended would.
-  void stop() const {
-    ::kill(pid_, SIGSTOP);
-    ::waitpid(pid_, nullptr, WUNTRACED);
-  }
-  void go_on() const { ::kill(pid_, SIGCONT); }
-
-  /// Has its clock show so many seconds more than the date.
-  void move_clock(std::int64_t seconds) const { server_test::move_clock(directory_, seconds); }
 
   /// Makes it read this configuration instead of what it was given before.
   void reload(std::string const& configuration) const {
@@ -97,19 +68,8 @@ class server {
 
   /// Starts it again, on what it left in its directory and, if it was started before, on its port.
   void start() {
-    // Who asks for a free port may find it taken a moment later; and whose it was, by somebody's
-    // connection, which comes to an end.
-    bool const again = port_ != 0;
-    for (int attempt = 0; attempt != (again ? 300 : 10); ++attempt) {
-      auto const port = again ? port_ : server_test::free_port();
-      if (spawn(port)) {
-        port_ = port;
-        return;
-      }
-      if (again) std::this_thread::sleep_for(std::chrono::milliseconds{100});
-    }
-    throw std::runtime_error{"nats-server does not start: is 2.12 or later installed?\n" +
-                             server_test::last_words(directory_ + "/log")};
+    start_by([this](std::uint16_t port) { return spawn(port); },
+             "nats-server does not start: is 2.12 or later installed?");
   }
 
  private:
@@ -132,23 +92,9 @@ class server {
         "-js",          "-sd", directory_ + "/js", "-l", directory_ + "/log"};
     words.insert(words.end(), options_.begin(), options_.end());
     if (!clock_.empty()) words.insert(words.begin(), {clock_, directory_ + "/clock"});
-    pid_ = server_test::start({clock_.empty() ? server_program : clock_.c_str()}, std::move(words));
-    bool const settled = weir_test::happens([&] {
-      if (::waitpid(pid_, nullptr, WNOHANG) != 0) {  // it ended: the port was taken
-        pid_ = 0;
-        return true;
-      }
-      return greets(port);
-    });
-    if (!settled) kill();
-    return pid_ != 0;
+    auto const* const program = clock_.empty() ? server_program : clock_.c_str();
+    return settles(server_test::start({program}, std::move(words)), [&] { return greets(port); });
   }
-
-  std::vector<std::string> options_;
-  std::string clock_;
-  std::string directory_;
-  std::uint16_t port_ = 0;
-  ::pid_t pid_ = 0;
 };
 
 }  // namespace nats_test

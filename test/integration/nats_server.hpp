@@ -4,9 +4,11 @@
 #ifndef WEIR_TEST_INTEGRATION_NATS_SERVER_HPP
 #define WEIR_TEST_INTEGRATION_NATS_SERVER_HPP
 
+#include "integration/directory.hpp"
 #include "integration/nats_process.hpp"
 #include "integration/nats_stranger.hpp"
 #include "integration/patience.hpp"
+#include "integration/store_fixture.hpp"
 #include "weir/store/nats.hpp"
 
 #include <boost/asio/buffer.hpp>
@@ -25,7 +27,6 @@
 #include <fstream>
 #include <functional>
 #include <optional>
-#include <ostream>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -34,15 +35,9 @@
 #include <utility>
 #include <vector>
 
-namespace weir {
-
-inline std::ostream& boost_test_print_type(std::ostream& out, errc e) {
-  return out << make_error_code(e).message();
-}
-
-}  // namespace weir
-
 namespace nats_test {
+
+using weir_test::ask;
 
 template <class T>
 [[nodiscard]] bool is_error(result<T> const& r, error_code e) {
@@ -68,9 +63,6 @@ struct configured {
   using preparation = std::function<void(std::string const&)>;
 
   explicit configured(std::string text, preparation const& prepare = {}) {
-    std::string name = std::filesystem::temp_directory_path() / "weir-nats-conf-XXXXXX";
-    BOOST_TEST_REQUIRE(::mkdtemp(name.data()) != nullptr);
-    directory = name;
     if (prepare) prepare(directory);
     constexpr std::string_view place = "DIRECTORY";
     for (std::size_t at = 0; (at = text.find(place)) != text.npos;) {
@@ -79,15 +71,9 @@ struct configured {
     std::ofstream{directory + "/conf"} << text << std::flush;
     it.emplace(std::vector<std::string>{"-c", directory + "/conf"});
   }
-  ~configured() {
-    it.reset();
-    std::error_code ignored;
-    std::filesystem::remove_all(directory, ignored);
-  }
-  configured(configured const&) = delete;
-  configured& operator=(configured const&) = delete;
 
-  std::string directory{};
+  weir_test::directory home{};
+  std::string directory{home.path()};
   std::optional<server> it{};
 };
 
@@ -95,47 +81,11 @@ struct configured {
   return nats_address::parse("nats://" + who + "127.0.0.1:" + std::to_string(s.port())).value();
 }
 
-/// Executes one command and waits for it.
-template <class C>
-[[nodiscard]] result<typename C::result> ask(boost::asio::io_context& io, nats_store const& store,
-                                             C const& c) {
-  using answer = typename C::result;
-  std::optional<result<answer>> out;
-  store.async_execute(c, [&](error_code ec, answer a) {
-    if (ec) {
-      out = ec;
-    } else {
-      out = std::move(a);
-    }
-  });
-  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return out.has_value(); }),
-                     "the operation did not end");
-  return *out;
-}
-
 /// A store that runs.
-struct bed {
+struct bed : weir_test::running<nats_store> {
   explicit bed(nats_address const& where, nats_options const& options = brisk())
-      : store{io.get_executor(), where, options} {
-    store.async_run([this](error_code ec) { ended = ec; });
-  }
+      : running{where, options} {}
   explicit bed(server& s, nats_options const& options = brisk()) : bed{s.address(), options} {}
-  bed(bed const&) = delete;
-  bed& operator=(bed const&) = delete;
-  ~bed() {
-    store.close();
-    io.restart();
-    io.run();
-  }
-
-  template <class C>
-  [[nodiscard]] result<typename C::result> operator()(C const& c) {
-    return ask(io, store, c);
-  }
-
-  boost::asio::io_context io{};
-  nats_store store;
-  std::optional<error_code> ended{};
 };
 
 /// Asks until there is an answer, which has to come in time.

@@ -89,10 +89,10 @@ BOOST_AUTO_TEST_CASE(F45_a_write_without_an_answer_is_of_unknown_outcome_and_a_r
   o.health_check_interval = 1min;
   bed on{s, o};
   auto const fence = eventually(on, command::acquire_lock{"key", "me", lasting}).value().fence;
-  s.stop();
+  s.pause();
   BOOST_TEST(is_error(on(command::renew_lock{"key", "me", fence, lasting}), errc::outcome_unknown));
   BOOST_TEST(is_error(on(command::inspect_lock{"key"}), errc::store_unavailable));
-  s.go_on();
+  s.resume();
   BOOST_TEST(eventually(on, command::renew_lock{"key", "me", fence, lasting}).has_value());
 }
 
@@ -103,9 +103,9 @@ BOOST_AUTO_TEST_CASE(F38_a_half_open_connection_is_noticed) {
   o.offline_patience = 300ms;
   bed on{s, o};
   auto const fence = eventually(on, command::acquire_lock{"key", "me", lasting}).value().fence;
-  s.stop();
+  s.pause();
   BOOST_TEST(is_error(on(command::renew_lock{"key", "me", fence, lasting}), errc::outcome_unknown));
-  s.go_on();
+  s.resume();
   BOOST_TEST(eventually(on, command::renew_lock{"key", "me", fence, lasting}).has_value());
 }
 
@@ -339,7 +339,7 @@ BOOST_AUTO_TEST_CASE(R7_operations_end_when_their_context_does) {
 
 BOOST_AUTO_TEST_CASE(R7_a_store_that_is_closed_while_it_connects_lets_the_context_end) {
   server s;
-  s.stop();
+  s.pause();
   boost::asio::io_context io;
   nats_options o;
   o.connect_timeout = 500ms;
@@ -354,7 +354,7 @@ BOOST_AUTO_TEST_CASE(R7_a_store_that_is_closed_while_it_connects_lets_the_contex
     BOOST_TEST(io.stopped());
   }
   BOOST_TEST((ended && !*ended));
-  s.go_on();
+  s.resume();
 }
 
 BOOST_AUTO_TEST_CASE(R8_commands_under_way_are_bounded) {

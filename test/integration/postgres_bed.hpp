@@ -6,6 +6,7 @@
 
 #include "patience.hpp"
 #include "postgres_server.hpp"
+#include "store_fixture.hpp"
 #include "weir/store/postgres.hpp"
 #include "weir/store/postgres/socket.hpp"
 
@@ -19,24 +20,17 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-namespace weir {
-
-inline std::ostream& boost_test_print_type(std::ostream& out, errc e) {
-  return out << make_error_code(e).message();
-}
-
-}  // namespace weir
-
 namespace postgres_test {
 
 using namespace weir;
 using namespace std::chrono_literals;
+
+using weir_test::ask;
 
 /// A connection of the test's own.
 class connection {
@@ -84,23 +78,6 @@ inline void empty_tables(connection& db) {
   }
   db.must(sql + "; UPDATE weir.state SET forgotten = -9223372036854775808");
   db.must("VACUUM " + names);
-}
-
-/// Executes one command and waits for it.
-template <class Store, class C>
-[[nodiscard]] result<typename C::result> ask(boost::asio::io_context& io, Store const& store,
-                                             C const& c) {
-  using answer = typename C::result;
-  std::optional<result<answer>> out;
-  store.async_execute(c, [&](error_code ec, answer a) {
-    if (ec) {
-      out = ec;
-    } else {
-      out = std::move(a);
-    }
-  });
-  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return out.has_value(); }));
-  return *out;
 }
 
 /// Brings the database to this version's schema.

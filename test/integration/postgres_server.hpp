@@ -4,6 +4,7 @@
 #ifndef WEIR_TEST_INTEGRATION_POSTGRES_SERVER_HPP
 #define WEIR_TEST_INTEGRATION_POSTGRES_SERVER_HPP
 
+#include "directory.hpp"
 #include "patience.hpp"
 #include "server_process.hpp"
 
@@ -47,9 +48,6 @@ using namespace std::chrono_literals;
 class program {
  public:
   program() {
-    auto name = (std::filesystem::temp_directory_path() / "weir-postgres-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"no temporary directory"};
-    home_ = name;
     if (::geteuid() != 0) return;
     for (auto const* const user : {"postgres", "nobody"}) {
       if (auto const* const p = ::getpwnam(user)) {
@@ -58,7 +56,7 @@ class program {
         break;
       }
     }
-    if (!user_ || ::chown(home_.c_str(), *user_, group_) != 0) {
+    if (!user_ || ::chown(home().c_str(), *user_, group_) != 0) {
       throw std::runtime_error{"nobody to run the server as"};
     }
   }
@@ -69,11 +67,9 @@ class program {
 #if defined(__linux__)
     if (!disk_.empty()) ::umount2(disk_.c_str(), MNT_DETACH);
 #endif
-    std::error_code ignored;
-    std::filesystem::remove_all(home_, ignored);
   }
 
-  [[nodiscard]] std::filesystem::path const& home() const noexcept { return home_; }
+  [[nodiscard]] std::filesystem::path const& home() const noexcept { return home_.path(); }
   [[nodiscard]] unsigned short port() const noexcept { return port_; }
   [[nodiscard]] ::pid_t pid() const noexcept { return pid_; }
   void choose_port() { port_ = server_test::free_port(); }
@@ -83,7 +79,7 @@ class program {
   [[nodiscard]] bool mount([[maybe_unused]] std::string const& name,
                            [[maybe_unused]] unsigned megabytes) {
 #if defined(__linux__)
-    auto const at = home_ / name;
+    auto const at = home() / name;
     auto const user = ::geteuid();
     auto const group = ::getegid();
     if (::unshare(user == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0) return false;
@@ -119,7 +115,7 @@ class program {
     std::vector<char*> pointers;
     for (auto& a : arguments) pointers.push_back(a.data());
     pointers.push_back(nullptr);
-    auto const log = (home_ / "log").string();
+    auto const log = (home() / "log").string();
     pid_ = ::fork();
     if (pid_ != 0) return;
     int const out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -133,7 +129,7 @@ class program {
     ::prctl(PR_SET_PDEATHSIG, SIGQUIT);
 #endif
     ::signal(SIGQUIT, SIG_DFL);  // what runs in the background of a shell was told to ignore it
-    server_test::load_first(preload, home_);
+    server_test::load_first(preload, home());
     ::execvp(pointers[0], pointers.data());
     ::_exit(1);
   }
@@ -179,7 +175,7 @@ class program {
   }
 
  private:
-  std::filesystem::path home_;
+  weir_test::directory home_{};
   std::filesystem::path disk_;
   std::optional<::uid_t> user_;
   ::gid_t group_ = 0;

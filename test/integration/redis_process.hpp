@@ -33,71 +33,31 @@ using namespace std::chrono_literals;
 
 /// A server of this test's own, on the loopback interface and with a directory of its own: Redis,
 /// or the program that WEIR_TEST_REDIS_SERVER names.
-class server {
+class server : public server_test::server_process {
  public:
   /// @param options as on the command line: "--appendonly", "yes"
   /// @param clock   the library by which its clock is moved; empty: it is the machine's
   explicit server(std::vector<std::string> options = {}, std::string clock = {})
-      : options_{std::move(options)},
-        clock_{std::move(clock)} {
-    std::string name = std::filesystem::temp_directory_path() / "weir-redis-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error{"no temporary directory"};
-    directory_ = name;
+      : server_process{std::move(options), std::move(clock)} {
     if (!clock_.empty()) move_clock(0);
     start();
   }
-  server(server const&) = delete;
-  server& operator=(server const&) = delete;
-  ~server() {
-    kill();
-    std::error_code ignored;
-    std::filesystem::remove_all(directory_, ignored);
-  }
 
-  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-  [[nodiscard]] redis_address address() const { return redis_address{"127.0.0.1", port_}; }
-
-  /// Has its clock show so many seconds more than the date.
-  void move_clock(std::int64_t seconds) const { server_test::move_clock(directory_, seconds); }
-
-  /// Where it keeps its files.
-  [[nodiscard]] std::string const& directory() const noexcept { return directory_; }
-
-  /// Ends it as a crash would.
-  void kill() {
-    if (pid_ == 0) return;
-    ::kill(pid_, SIGKILL);
-    ::waitpid(std::exchange(pid_, 0), nullptr, 0);
-  }
-
-  /// Lets it do nothing until `resume`.
-  void pause() const { ::kill(pid_, SIGSTOP); }
-  void resume() const { ::kill(pid_, SIGCONT); }
+  [[nodiscard]] redis_address address() const { return redis_address{"127.0.0.1", port()}; }
 
   /// Starts it again, on what it left in its directory and, if it was started before, on its port.
   void start() {
-    // Who asks for a free port may find it taken a moment later; and whose it was, by somebody's
-    // connection, which comes to an end.
-    bool const again = port_ != 0;
-    for (int attempt = 0; attempt != (again ? 300 : 10); ++attempt) {
-      auto const port = again ? port_ : server_test::free_port();
-      if (spawn(port)) {
-        port_ = port;
-        return;
-      }
-      if (again) std::this_thread::sleep_for(std::chrono::milliseconds{100});
-    }
-    throw std::runtime_error{"redis-server does not start: is it installed?\n" +
-                             server_test::last_words(directory_ + "/log")};
+    start_by([this](std::uint16_t port) { return spawn(port); },
+             "redis-server does not start: is it installed?");
   }
 
   /// The same, without waiting until it has read its data.
   void start_loading() {
-    if (!spawn(port_, true)) throw std::runtime_error{"redis-server does not start again"};
+    if (!spawn(port(), true)) throw std::runtime_error{"redis-server does not start again"};
   }
 
   /// What redis-cli prints for a command of plain words.
-  std::string ask(std::string const& words) const { return ask_at(port_, words); }
+  std::string ask(std::string const& words) const { return ask_at(port(), words); }
   static std::string ask_at(std::uint16_t port, std::string const& words) {
     auto const line =
         "exec redis-cli -h 127.0.0.1 -p " + std::to_string(port) + " " + words + " 2>&1";
@@ -125,25 +85,12 @@ class server {
     auto const* const asked = std::getenv("WEIR_TEST_REDIS_SERVER");
     std::vector<char const*> programs{"redis-server", "redis-check-rdb"};
     if (asked != nullptr) programs = {asked};
-    pid_ = server_test::start(programs, std::move(words), clock_, directory_);
-    bool const settled = weir_test::happens([&] {
-      if (::waitpid(pid_, nullptr, WNOHANG) != 0) {  // it ended: the port was taken
-        pid_ = 0;
-        return true;
-      }
+    return settles(server_test::start(programs, std::move(words), clock_, directory_), [&] {
       auto const said = ask_at(port, "ping");
       return said == "PONG" || said.starts_with("NOAUTH") ||
              (may_load && said.starts_with("LOADING"));
     });
-    if (!settled) kill();
-    return pid_ != 0;
   }
-
-  std::vector<std::string> options_;
-  std::string clock_;
-  std::string directory_;
-  std::uint16_t port_ = 0;
-  ::pid_t pid_ = 0;
 };
 
 }  // namespace redis_test

@@ -7,6 +7,7 @@
 #include "documented.hpp"
 #include "integration/patience.hpp"
 #include "integration/redis_process.hpp"
+#include "integration/store_fixture.hpp"
 #include "weir/store/redis.hpp"
 
 #include <boost/algorithm/string/replace.hpp>
@@ -16,22 +17,15 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <utility>
-
-namespace weir {
-
-inline std::ostream& boost_test_print_type(std::ostream& out, errc e) {
-  return out << make_error_code(e).message();
-}
-
-}  // namespace weir
 
 namespace redis_test {
 
 using namespace weir;
 using namespace std::chrono_literals;
+
+using weir_test::ask;
 
 /// Nobody is given up because a machine is slow: what a test shows of that is in its own options.
 [[nodiscard]] inline redis_options unhurried() {
@@ -51,47 +45,11 @@ using namespace std::chrono_literals;
   return "'" + replace_all_copy(rights, " ", "' '") + "'";
 }
 
-/// Executes one command and waits for it.
-template <class C>
-[[nodiscard]] result<typename C::result> ask(boost::asio::io_context& io, redis_store const& store,
-                                             C const& c) {
-  using answer = typename C::result;
-  std::optional<result<answer>> out;
-  store.async_execute(c, [&](error_code ec, answer a) {
-    if (ec) {
-      out = ec;
-    } else {
-      out = std::move(a);
-    }
-  });
-  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return out.has_value(); }),
-                     "the operation did not end");
-  return *out;
-}
-
 /// A store that runs.
-struct bed {
-  explicit bed(server& s, redis_options const& options = unhurried()) : bed{s.address(), options} {}
-  bed(redis_address address, redis_options const& options)
-      : store{io.get_executor(), std::move(address), options} {
-    store.async_run([this](error_code ec) { ended = ec; });
-  }
-  bed(bed const&) = delete;
-  bed& operator=(bed const&) = delete;
-  ~bed() {
-    store.close();
-    io.restart();
-    io.run();
-  }
-
-  template <class C>
-  [[nodiscard]] result<typename C::result> operator()(C const& c) {
-    return ask(io, store, c);
-  }
-
-  boost::asio::io_context io{};
-  redis_store store;
-  std::optional<error_code> ended{};
+struct bed : weir_test::running<redis_store> {
+  using running::running;
+  explicit bed(server& s, redis_options const& options = unhurried())
+      : running{s.address(), options} {}
 };
 
 }  // namespace redis_test

@@ -24,7 +24,6 @@
 #include <boost/asio/error.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include <stdlib.h>
 
 #include <algorithm>
 #include <array>
@@ -933,9 +932,8 @@ BOOST_AUTO_TEST_CASE(F38_who_is_given_the_right_to_subscribe_hears_without_a_new
 }
 
 BOOST_AUTO_TEST_CASE(unix_sockets_have_all_that_ports_have) {
-  std::string directory = std::filesystem::temp_directory_path() / "weir-redis-XXXXXX";
-  BOOST_TEST_REQUIRE(::mkdtemp(directory.data()) != nullptr);
-  auto const path = directory + "/server";
+  weir_test::directory const home;
+  auto const path = home.file("server");
   {
     server s{{"--unixsocket", path, "--unixsocketperm", "700"}};
     s.ask("acl setuser me on '>secret' '~*' '&*' +@all");
@@ -972,16 +970,14 @@ BOOST_AUTO_TEST_CASE(unix_sockets_have_all_that_ports_have) {
   }
   redis_options hasty;
   hasty.offline_patience = 100ms;
-  bed nobody{redis_address{}.unix_socket(directory + "/none"), hasty};
+  bed nobody{redis_address{}.unix_socket(home.file("none")), hasty};
   BOOST_TEST(is_error(nobody(command::inspect_lock{"key"}), errc::store_unavailable));
-  std::filesystem::remove_all(directory);
 }
 
 BOOST_AUTO_TEST_CASE(encrypted_connections_are_for_whom_the_certificate_names_only) {
-  std::string directory = std::filesystem::temp_directory_path() / "weir-redis-XXXXXX";
-  BOOST_TEST_REQUIRE(::mkdtemp(directory.data()) != nullptr);
-  auto const key = directory + "/key.pem";
-  auto const certificate = directory + "/certificate.pem";
+  weir_test::directory const home;
+  auto const key = home.file("key.pem");
+  auto const certificate = home.file("certificate.pem");
   auto const make = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=weir -addext "
                     "subjectAltName=IP:127.0.0.1 -keyout " +
                     key + " -out " + certificate + " 2> /dev/null";
@@ -1024,7 +1020,6 @@ BOOST_AUTO_TEST_CASE(encrypted_connections_are_for_whom_the_certificate_names_on
   }
   io.restart();
   io.run();
-  std::filesystem::remove_all(directory);
 }
 
 BOOST_AUTO_TEST_CASE(stores_that_disagree_about_the_shards_are_told_so) {

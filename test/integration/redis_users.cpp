@@ -12,7 +12,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include <stdlib.h>
 
 #include <algorithm>
 #include <cctype>
@@ -320,17 +319,13 @@ BOOST_AUTO_TEST_CASE(a_server_that_is_full_is_waited_for) {
 }
 
 BOOST_AUTO_TEST_CASE(users_of_unix_sockets) {
-  std::string directory = std::filesystem::temp_directory_path() / "weir-redis-XXXXXX";
-  BOOST_TEST_REQUIRE(::mkdtemp(directory.data()) != nullptr);
-  {
-    auto const path = directory + "/server";
-    server const s{{"--unixsocket", path, "--unixsocketperm", "700", "--requirepass", "right"}};
-    auto const at = redis_address{}.unix_socket(path);
-    BOOST_TEST(!told(redis_address{at}.authenticate("right")));
-    BOOST_TEST((told(at) == errc::permission_denied));
-    BOOST_TEST((told(redis_address{at}.authenticate("wrong")) == errc::permission_denied));
-  }
-  std::filesystem::remove_all(directory);
+  weir_test::directory const home;
+  auto const path = home.file("server");
+  server const s{{"--unixsocket", path, "--unixsocketperm", "700", "--requirepass", "right"}};
+  auto const at = redis_address{}.unix_socket(path);
+  BOOST_TEST(!told(redis_address{at}.authenticate("right")));
+  BOOST_TEST((told(at) == errc::permission_denied));
+  BOOST_TEST((told(redis_address{at}.authenticate("wrong")) == errc::permission_denied));
 }
 
 BOOST_AUTO_TEST_CASE(R7_a_store_that_asks_why_it_is_refused_ends_at_any_moment) {

@@ -4,9 +4,13 @@
 #ifndef WEIR_TEST_INTEGRATION_SERVER_PROCESS_HPP
 #define WEIR_TEST_INTEGRATION_SERVER_PROCESS_HPP
 
+#include "directory.hpp"
+#include "patience.hpp"
+
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/wait.h>
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,6 +19,7 @@
 #include <sys/prctl.h>
 #endif
 
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <filesystem>
@@ -23,6 +28,8 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 // What all servers that tests start have in common.
@@ -104,6 +111,76 @@ inline void load_first(std::string const& library, std::filesystem::path const& 
   for (auto const* const program : programs) ::execvp(program, arguments.data());
   ::_exit(127);
 }
+
+/// A server of a test's own, on the loopback interface and with a directory of its own.
+class server_process {
+ public:
+  server_process(server_process const&) = delete;
+  server_process& operator=(server_process const&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+  /// Where it keeps its files.
+  [[nodiscard]] std::string const& directory() const noexcept { return directory_; }
+
+  /// Ends it as a crash would.
+  void kill() {
+    if (pid_ == 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(std::exchange(pid_, 0), nullptr, 0);
+  }
+  /// Lets it do nothing until `resume`, as on a host that is suspended.
+  void pause() const {
+    ::kill(pid_, SIGSTOP);
+    ::waitpid(pid_, nullptr, WUNTRACED);
+  }
+  void resume() const { ::kill(pid_, SIGCONT); }
+
+  /// Has its clock show so many seconds more than the date.
+  void move_clock(std::int64_t seconds) const { server_test::move_clock(directory_, seconds); }
+
+ protected:
+  server_process(std::vector<std::string> options, std::string clock)
+      : options_{std::move(options)},
+        clock_{std::move(clock)} {}
+  ~server_process() { kill(); }
+
+  /// Starts it again on its port, or for the first time on one that is free.
+  /// @param spawn starts it on a port, and says whether it runs
+  template <class Spawn>
+  void start_by(Spawn spawn, std::string const& complaint) {
+    // Who asks for a free port may find it taken a moment later; and whose it was, by somebody's
+    // connection, which comes to an end.
+    bool const again = port_ != 0;
+    for (int attempt = 0; attempt != (again ? 300 : 10); ++attempt) {
+      auto const port = again ? port_ : free_port();
+      if (spawn(port)) {
+        port_ = port;
+        return;
+      }
+      if (again) std::this_thread::sleep_for(std::chrono::milliseconds{100});
+    }
+    throw std::runtime_error{complaint + '\n' + last_words(directory_ + "/log")};
+  }
+  /// Waits until what was started is ready; false: it has ended, since the port was taken.
+  template <class Ready>
+  [[nodiscard]] bool settles(::pid_t pid, Ready ready) {
+    pid_ = pid;
+    bool const settled = weir_test::happens([&] {
+      if (::waitpid(pid_, nullptr, WNOHANG) == 0) return ready();
+      pid_ = 0;
+      return true;
+    });
+    if (!settled) kill();
+    return pid_ != 0;
+  }
+
+  std::vector<std::string> options_;
+  std::string clock_;
+  weir_test::directory home_{};
+  std::string directory_{home_.path()};
+  std::uint16_t port_ = 0;
+  ::pid_t pid_ = 0;
+};
 
 }  // namespace server_test
 

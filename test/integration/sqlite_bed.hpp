@@ -5,6 +5,7 @@
 #define WEIR_TEST_INTEGRATION_SQLITE_BED_HPP
 
 #include "directory.hpp"
+#include "store_fixture.hpp"
 #include "weir/store/sqlite.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -17,24 +18,16 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
-
-namespace weir {
-
-inline std::ostream& boost_test_print_type(std::ostream& out, errc e) {
-  return out << make_error_code(e).message();
-}
-
-}  // namespace weir
 
 namespace sqlite_test {
 
 using namespace weir;
 using namespace std::chrono_literals;
 
+using weir_test::ask;
 using weir_test::directory;
 
 /// What most tests want: nothing here is about power losses, and an fsync takes its time.
@@ -43,26 +36,6 @@ using weir_test::directory;
   o.durable = durability::process_crash;
   o.busy_timeout = 1min;  // nobody is given up because a machine is slow
   return o;
-}
-
-/// Executes one command and waits for it.
-template <class Store, class C>
-[[nodiscard]] result<typename C::result> ask(boost::asio::io_context& io, Store const& store,
-                                             C const& c) {
-  using answer = typename C::result;
-  std::optional<result<answer>> out;
-  store.async_execute(c, [&](error_code ec, answer a) {
-    if (ec) {
-      out = ec;
-    } else {
-      out = std::move(a);
-    }
-  });
-  io.restart();
-  while (!out && io.run_one() != 0) {
-  }
-  BOOST_TEST_REQUIRE(out.has_value());
-  return *out;
 }
 
 /// A fresh store.

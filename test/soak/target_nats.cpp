@@ -40,8 +40,8 @@ class nats_target final : public target {
     std::vector<fault> out{
         {"kill-server", 500ms, 2s, [this] { server_.kill(); }, [this] { start(server_); }}};
     if (!clocks_) {
-      out.push_back(
-          {"stop-server", 500ms, 2500ms, [this] { server_.stop(); }, [this] { server_.go_on(); }});
+      out.push_back({"stop-server", 500ms, 2500ms, [this] { server_.pause(); },
+                     [this] { server_.resume(); }});
       return out;
     }
     auto const back = [this] { server_.move_clock(0); };
@@ -120,7 +120,7 @@ class nats_cluster_target final : public target {
         {"step-down", 100ms, 1s, [this] { step_down(); }}};
     if (!clocks_) {
       out.push_back(
-          {"stop-server", 500ms, 5s, [this] { any().stop(); }, [this] { all_[which_].go_on(); }});
+          {"stop-server", 500ms, 5s, [this] { any().pause(); }, [this] { all_[which_].resume(); }});
       return out;
     }
     // Of one of them: leadership goes from clock to clock.

@@ -1,0 +1,73 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+#ifndef WEIR_TEST_INTEGRATION_STORE_FIXTURE_HPP
+#define WEIR_TEST_INTEGRATION_STORE_FIXTURE_HPP
+
+#include "integration/patience.hpp"
+#include "weir/error.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <optional>
+#include <ostream>
+#include <utility>
+
+namespace weir {
+
+inline std::ostream& boost_test_print_type(std::ostream& out, errc e) {
+  return out << make_error_code(e).message();
+}
+
+}  // namespace weir
+
+// What the tests of all stores do with one.
+namespace weir_test {
+
+/// Executes one command and waits for it.
+template <class Store, class C>
+[[nodiscard]] weir::result<typename C::result> ask(boost::asio::io_context& io, Store const& store,
+                                                   C const& c) {
+  using answer = typename C::result;
+  std::optional<weir::result<answer>> out;
+  store.async_execute(c, [&](weir::error_code ec, answer a) {
+    if (ec) {
+      out = ec;
+    } else {
+      out = std::move(a);
+    }
+  });
+  BOOST_TEST_REQUIRE(happens(io, [&] { return out.has_value(); }), "the operation did not end");
+  return *out;
+}
+
+/// A store that runs.
+template <class Store>
+struct running {
+  template <class Address, class Options>
+  running(Address&& address, Options const& options)
+      : store{io.get_executor(), std::forward<Address>(address), options} {
+    store.async_run([this](weir::error_code ec) { ended = ec; });
+  }
+  running(running const&) = delete;
+  running& operator=(running const&) = delete;
+  ~running() {
+    store.close();
+    io.restart();
+    io.run();
+  }
+
+  template <class C>
+  [[nodiscard]] weir::result<typename C::result> operator()(C const& c) {
+    return ask(io, store, c);
+  }
+
+  boost::asio::io_context io{};
+  Store store;
+  std::optional<weir::error_code> ended{};
+};
+
+}  // namespace weir_test
+
+#endif
