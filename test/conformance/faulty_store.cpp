@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(keeps_every_promise_without_faults) {
   report found;
   settings s;
   s.histories = 10;
-  suite::locks(driver, found, s);
+  suite::of<lock_commands>(driver, found, s);
   require_all(found, {told_only, not_known, no_way_back, no_bound});
 }
 
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(histories_with_unknown_outcomes_have_a_legal_order) {
   s.operations = 30;
   s.clients = 5;
   s.concurrent = 8;
-  suite::lock_concurrency(factory<lock_commands>{driver}, found, s);
+  suite::concurrency(factory<lock_commands>{driver}, found, s);
   require_all(found);
 }
 
@@ -317,7 +317,7 @@ struct throwing_driver {
 BOOST_AUTO_TEST_CASE(a_store_that_throws_among_several_clients_is_found_out) {
   throwing_driver driver;
   report found;
-  suite::lock_concurrency(factory<lock_commands>{driver}, found, {});
+  suite::concurrency(factory<lock_commands>{driver}, found, {});
   BOOST_REQUIRE(found.findings().size() == 1U);
   BOOST_TEST((found.findings()[0].outcome == verdict::failed));
   BOOST_TEST(found.findings()[0].detail == "a defect of the store");

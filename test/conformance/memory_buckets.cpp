@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_SUITE(memory_buckets)
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
   manual_memory_driver driver;
   report found;
-  suite::buckets(driver, found);
+  suite::of<bucket_commands>(driver, found);
   require_all(found, {told_only, no_way_back});
   require_each(found);
   require_numbers(found, {"F19", "F20", "F21", "F22", "F23", "F24", "F25", "F27"});
@@ -25,14 +25,14 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_real_time_as_if_they_were_remote) {
   remote_memory_driver driver;
   report found;
-  suite::buckets(driver, found);
+  suite::of<bucket_commands>(driver, found);
   require_all(found, {no_way_back, passes, no_bound});
 }
 
 BOOST_AUTO_TEST_CASE(R3_in_long_histories) {
   manual_memory_driver driver;
   report found;
-  suite::bucket_histories(factory<bucket_commands>{driver}, found, long_run());
+  suite::histories(factory<bucket_commands>{driver}, found, long_run());
   require_all(found, {});
 }
 
@@ -40,8 +40,8 @@ BOOST_AUTO_TEST_CASE(R3_in_a_crowd) {
   manual_memory_driver manual;
   remote_memory_driver remote;
   report found;
-  suite::bucket_concurrency(factory<bucket_commands>{manual}, found, crowd());
-  suite::bucket_concurrency(factory<bucket_commands>{remote}, found, crowd());
+  suite::concurrency(factory<bucket_commands>{manual}, found, crowd());
+  suite::concurrency(factory<bucket_commands>{remote}, found, crowd());
   require_all(found, {});
 }
 

@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_SUITE(memory_jobs)
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
   manual_memory_driver driver;
   report found;
-  suite::jobs(driver, found);
+  suite::of<job_commands>(driver, found);
   require_all(found, {no_hints, told_only, no_transactions});
   require_each(found, {"in the application's transaction"});
   require_numbers(found, {"F14", "F15", "F16", "F17", "F18", "F27", "F28",  "F29",
@@ -27,14 +27,14 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_real_time_as_if_they_were_remote) {
   remote_memory_driver driver;
   report found;
-  suite::jobs(driver, found);
+  suite::of<job_commands>(driver, found);
   require_all(found, {no_transactions, no_bound});
 }
 
 BOOST_AUTO_TEST_CASE(R4_in_long_histories) {
   manual_memory_driver driver;
   report found;
-  suite::job_histories(factory<job_commands>{driver}, found, long_run());
+  suite::histories(factory<job_commands>{driver}, found, long_run());
   require_all(found, {});
 }
 
@@ -42,8 +42,8 @@ BOOST_AUTO_TEST_CASE(R4_in_a_crowd) {
   manual_memory_driver manual;
   remote_memory_driver remote;
   report found;
-  suite::job_concurrency(factory<job_commands>{manual}, found, crowd());
-  suite::job_concurrency(factory<job_commands>{remote}, found, crowd());
+  suite::concurrency(factory<job_commands>{manual}, found, crowd());
+  suite::concurrency(factory<job_commands>{remote}, found, crowd());
   require_all(found, {});
 }
 

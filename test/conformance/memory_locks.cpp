@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_SUITE(memory_locks)
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
   manual_memory_driver driver;
   report found;
-  suite::locks(driver, found);
+  suite::of<lock_commands>(driver, found);
   require_all(found, {told_only, not_known, no_way_back});
   require_each(found);
   require_numbers(found, {"F4", "F6", "F9", "F11", "F13", "F17", "F27", "F45", "F47", "F52"});
@@ -25,14 +25,14 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_real_time_as_if_they_were_remote) {
   remote_memory_driver driver;
   report found;
-  suite::locks(driver, found);
+  suite::of<lock_commands>(driver, found);
   require_all(found, {not_known, no_way_back, no_bound});
 }
 
 BOOST_AUTO_TEST_CASE(R2_in_long_histories) {
   manual_memory_driver driver;
   report found;
-  suite::lock_histories(factory<lock_commands>{driver}, found, long_run());
+  suite::histories(factory<lock_commands>{driver}, found, long_run());
   require_all(found, {});
 }
 
@@ -40,8 +40,8 @@ BOOST_AUTO_TEST_CASE(R2_in_a_crowd) {
   manual_memory_driver manual;
   remote_memory_driver remote;
   report found;
-  suite::lock_concurrency(factory<lock_commands>{manual}, found, crowd());
-  suite::lock_concurrency(factory<lock_commands>{remote}, found, crowd());
+  suite::concurrency(factory<lock_commands>{manual}, found, crowd());
+  suite::concurrency(factory<lock_commands>{remote}, found, crowd());
   require_all(found, {});
 }
 

@@ -16,7 +16,7 @@ BOOST_AUTO_TEST_SUITE(memory_permits)
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
   manual_memory_driver driver;
   report found;
-  suite::permits(driver, found);
+  suite::of<permit_commands>(driver, found);
   require_all(found, {no_hints, told_only, no_way_back, not_known});
   require_each(found);
   require_numbers(
@@ -26,14 +26,14 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_real_time_as_if_they_were_remote) {
   remote_memory_driver driver;
   report found;
-  suite::permits(driver, found);
+  suite::of<permit_commands>(driver, found);
   require_all(found, {no_way_back, not_known, passes, no_bound});
 }
 
 BOOST_AUTO_TEST_CASE(R1_in_long_histories) {
   manual_memory_driver driver;
   report found;
-  suite::permit_histories(factory<permit_commands>{driver}, found, long_run());
+  suite::histories(factory<permit_commands>{driver}, found, long_run());
   require_all(found, {});
 }
 
@@ -41,8 +41,8 @@ BOOST_AUTO_TEST_CASE(R1_in_a_crowd) {
   manual_memory_driver manual;
   remote_memory_driver remote;
   report found;
-  suite::permit_concurrency(factory<permit_commands>{manual}, found, crowd());
-  suite::permit_concurrency(factory<permit_commands>{remote}, found, crowd());
+  suite::concurrency(factory<permit_commands>{manual}, found, crowd());
+  suite::concurrency(factory<permit_commands>{remote}, found, crowd());
   require_all(found, {});
 }
 

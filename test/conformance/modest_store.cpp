@@ -127,8 +127,8 @@ BOOST_AUTO_TEST_SUITE(modest_stores)
 BOOST_AUTO_TEST_CASE(keep_what_they_promise) {
   modest_driver driver{modest()};
   report found;
-  suite::locks(driver, found);
-  suite::permits(driver, found);
+  suite::of<lock_commands>(driver, found);
+  suite::of<permit_commands>(driver, found);
   require_all(found, {no_line, no_time_in_fences, no_way_back, no_bound, not_known});
   require_numbers(found, {"R1", "R2", "F1", "F4", "F9", "F13", "F17", "F27", "F47"});
 }
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(are_found_out_if_they_do_not_say_what_they_lack) {
     modest_driver driver{modest()};
     unsay(driver.can);
     report found;
-    suite::permits(driver, found, s);
+    suite::of<permit_commands>(driver, found, s);
     return found;
   };
   BOOST_TEST(fails(lacking([](capabilities& c) { c.line = true; }), "F10"));
@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(are_asked_only_what_is_selected) {
   report found;
   settings s;
   s.only = "F13";
-  suite::locks(driver, found, s);
+  suite::of<lock_commands>(driver, found, s);
   BOOST_TEST(found.findings().size() == 2U, "F13 has two checks");
   BOOST_TEST(found.ok());
 }

@@ -13,9 +13,7 @@ namespace {
 BOOST_AUTO_TEST_SUITE(mutants_buckets)
 
 BOOST_AUTO_TEST_CASE(none_survives) {
-  hunt<bucket_defects>(bucket_mutants, [](auto& driver, report& out, settings const& s) {
-    suite::buckets(driver, out, s);
-  });
+  hunt<bucket_defects>(bucket_mutants, suite::of<bucket_commands>);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -12,11 +12,7 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(mutants_jobs)
 
-BOOST_AUTO_TEST_CASE(none_survives) {
-  hunt<job_defects>(job_mutants, [](auto& driver, report& out, settings const& s) {
-    suite::jobs(driver, out, s);
-  });
-}
+BOOST_AUTO_TEST_CASE(none_survives) { hunt<job_defects>(job_mutants, suite::of<job_commands>); }
 
 BOOST_AUTO_TEST_SUITE_END()
 

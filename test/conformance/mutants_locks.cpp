@@ -12,11 +12,7 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(mutants_locks)
 
-BOOST_AUTO_TEST_CASE(none_survives) {
-  hunt<fence_defects>(lock_mutants, [](auto& driver, report& out, settings const& s) {
-    suite::locks(driver, out, s);
-  });
-}
+BOOST_AUTO_TEST_CASE(none_survives) { hunt<fence_defects>(lock_mutants, suite::of<lock_commands>); }
 
 BOOST_AUTO_TEST_SUITE_END()
 

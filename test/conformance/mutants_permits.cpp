@@ -13,9 +13,7 @@ namespace {
 BOOST_AUTO_TEST_SUITE(mutants_permits)
 
 BOOST_AUTO_TEST_CASE(none_survives) {
-  hunt<permit_defects>(permit_mutants, [](auto& driver, report& out, settings const& s) {
-    suite::permits(driver, out, s);
-  });
+  hunt<permit_defects>(permit_mutants, suite::of<permit_commands>);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

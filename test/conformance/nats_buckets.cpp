@@ -11,7 +11,7 @@ BOOST_AUTO_TEST_SUITE(nats_buckets)
 BOOST_AUTO_TEST_CASE(keep_every_promise) {
   weir::testing::nats_driver driver;
   weir::testing::report found;
-  weir::testing::suite::buckets(driver, found);
+  weir::testing::suite::of<weir::testing::bucket_commands>(driver, found);
   weir::testing::require_nats(found);
 }
 

@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_SUITE(nats_jobs)
 BOOST_AUTO_TEST_CASE(keep_every_promise) {
   nats_jobs_driver driver;
   weir::testing::report found;
-  weir::testing::suite::jobs(driver, found);
+  weir::testing::suite::of<weir::testing::job_commands>(driver, found);
   weir::testing::require_nats(found);
 }
 

@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(keep_every_promise) {
   settings hard;
   hard.concurrent = 8;
   hard.histories = 0;
-  suite::jobs(driver, found, hard);
+  suite::of<job_commands>(driver, found, hard);
   require_nats(found);
 }
 
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_with_an_image_every_few_commands) {
   settings calm;
   calm.concurrent = 0;
   calm.histories = 20;
-  suite::jobs(driver, found, calm);
+  suite::of<job_commands>(driver, found, calm);
   require_nats(found);
 }
 

@@ -11,7 +11,7 @@ BOOST_AUTO_TEST_SUITE(nats_locks)
 BOOST_AUTO_TEST_CASE(keep_every_promise) {
   weir::testing::nats_driver driver;
   weir::testing::report found;
-  weir::testing::suite::locks(driver, found);
+  weir::testing::suite::of<weir::testing::lock_commands>(driver, found);
   weir::testing::require_nats(found);
 }
 

@@ -24,8 +24,7 @@ BOOST_AUTO_TEST_CASE(none_survives) {
   std::vector<mutant> here;
   std::ranges::copy_if(bucket_mutants, std::back_inserter(here),
                        [&](mutant const& m) { return !not_here.contains(m.which); });
-  hunt_on_engine<bucket_defects, quick_nats_driver>(
-      here, [](auto& driver, report& out, settings const& s) { suite::buckets(driver, out, s); });
+  hunt_on_engine<bucket_defects, quick_nats_driver>(here, suite::of<bucket_commands>);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

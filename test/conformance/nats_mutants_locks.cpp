@@ -12,9 +12,7 @@ BOOST_AUTO_TEST_SUITE(nats_mutants_locks)
 
 BOOST_AUTO_TEST_CASE(none_survives) {
   using namespace weir::testing;
-  hunt_on_engine<fence_defects, quick_nats_driver>(
-      lock_mutants,
-      [](auto& driver, report& out, settings const& s) { suite::locks(driver, out, s); });
+  hunt_on_engine<fence_defects, quick_nats_driver>(lock_mutants, suite::of<lock_commands>);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -12,9 +12,7 @@ BOOST_AUTO_TEST_SUITE(nats_mutants_permits)
 
 BOOST_AUTO_TEST_CASE(none_survives) {
   using namespace weir::testing;
-  hunt_on_engine<permit_defects, quick_nats_driver>(
-      permit_mutants,
-      [](auto& driver, report& out, settings const& s) { suite::permits(driver, out, s); });
+  hunt_on_engine<permit_defects, quick_nats_driver>(permit_mutants, suite::of<permit_commands>);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -44,9 +44,13 @@ struct run {
 
 BOOST_FIXTURE_TEST_SUITE(nats_together, run)
 
-BOOST_AUTO_TEST_CASE(permits_keep_every_promise) { suite::permits(driver, found, hard); }
-BOOST_AUTO_TEST_CASE(locks_keep_every_promise) { suite::locks(driver, found, hard); }
-BOOST_AUTO_TEST_CASE(buckets_keep_every_promise) { suite::buckets(driver, found, hard); }
+BOOST_AUTO_TEST_CASE(permits_keep_every_promise) {
+  suite::of<permit_commands>(driver, found, hard);
+}
+BOOST_AUTO_TEST_CASE(locks_keep_every_promise) { suite::of<lock_commands>(driver, found, hard); }
+BOOST_AUTO_TEST_CASE(buckets_keep_every_promise) {
+  suite::of<bucket_commands>(driver, found, hard);
+}
 
 BOOST_AUTO_TEST_SUITE_END()
 

@@ -24,29 +24,14 @@ constexpr sql_mutant defects[] = {
 
 BOOST_AUTO_TEST_SUITE(postgres_buckets)
 
-BOOST_AUTO_TEST_CASE(keep_every_promise) {
-  postgres_driver driver;
-  report found;
-  suite::buckets(driver, found);
-  require_postgres(found);
-}
+BOOST_AUTO_TEST_CASE(keep_every_promise) { postgres_keeps_every_promise<bucket_commands>(); }
 
-// What weir's own transactions are does not depend on the database.
 BOOST_AUTO_TEST_CASE(keep_every_promise_where_transactions_are_serializable_by_default) {
-  postgres_driver driver{"default_transaction_isolation = 'serializable'"};
-  settings s;
-  s.only = "concurrent";  // where it matters
-  s.concurrent = 8;
-  report found;
-  suite::buckets(driver, found, s);
-  require_postgres(found);
+  postgres_keeps_every_promise_by_its_own_transactions<bucket_commands>();
 }
 
 // Each of these defects, put back into the schema, is found.
-BOOST_AUTO_TEST_CASE(defects_in_the_schema_are_found) {
-  hunt(defects,
-       [](auto& driver, report& out, settings const& s) { suite::buckets(driver, out, s); });
-}
+BOOST_AUTO_TEST_CASE(defects_in_the_schema_are_found) { hunt(defects, suite::of<bucket_commands>); }
 
 BOOST_AUTO_TEST_SUITE_END()
 

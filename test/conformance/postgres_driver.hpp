@@ -5,6 +5,7 @@
 #define WEIR_TEST_CONFORMANCE_POSTGRES_DRIVER_HPP
 
 #include "conformance/memory_driver.hpp"
+#include "conformance/suite.hpp"
 #include "documented.hpp"
 #include "integration/postgres_bed.hpp"
 #include "integration/postgres_pooler.hpp"
@@ -179,6 +180,24 @@ struct sql_mutant {
   std::string_view text;
   std::string_view instead;
 };
+
+/// @param configuration of the database
+template <class Commands>
+void postgres_keeps_every_promise(std::string const& configuration = "", settings const& s = {}) {
+  postgres_driver driver{configuration};
+  report found;
+  suite::of<Commands>(driver, found, s);
+  require_postgres(found);
+}
+
+/// What weir's own transactions are does not depend on the database.
+template <class Commands>
+void postgres_keeps_every_promise_by_its_own_transactions() {
+  settings s;
+  s.only = "concurrent";  // where it matters
+  s.concurrent = 8;
+  postgres_keeps_every_promise<Commands>("default_transaction_isolation = 'serializable'", s);
+}
 
 /// Runs the suite on the schema with each of the defects. Fails for every one that survives.
 template <class Suite>

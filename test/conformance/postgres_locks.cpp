@@ -21,28 +21,14 @@ constexpr sql_mutant defects[] = {
 
 BOOST_AUTO_TEST_SUITE(postgres_locks)
 
-BOOST_AUTO_TEST_CASE(keep_every_promise) {
-  postgres_driver driver;
-  report found;
-  suite::locks(driver, found);
-  require_postgres(found);
-}
+BOOST_AUTO_TEST_CASE(keep_every_promise) { postgres_keeps_every_promise<lock_commands>(); }
 
-// What weir's own transactions are does not depend on the database.
 BOOST_AUTO_TEST_CASE(keep_every_promise_where_transactions_are_serializable_by_default) {
-  postgres_driver driver{"default_transaction_isolation = 'serializable'"};
-  settings s;
-  s.only = "concurrent";  // where it matters
-  s.concurrent = 8;
-  report found;
-  suite::locks(driver, found, s);
-  require_postgres(found);
+  postgres_keeps_every_promise_by_its_own_transactions<lock_commands>();
 }
 
 // Each of these defects, put back into the schema, is found.
-BOOST_AUTO_TEST_CASE(defects_in_the_schema_are_found) {
-  hunt(defects, [](auto& driver, report& out, settings const& s) { suite::locks(driver, out, s); });
-}
+BOOST_AUTO_TEST_CASE(defects_in_the_schema_are_found) { hunt(defects, suite::of<lock_commands>); }
 
 BOOST_AUTO_TEST_SUITE_END()
 

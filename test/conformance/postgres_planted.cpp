@@ -164,10 +164,10 @@ BOOST_AUTO_TEST_CASE(F89_nothing_that_another_role_planted_is_executed) {
   s.only = "generated";  // all steps
   s.histories = 3;
   report found;
-  suite::permits(driver, found, s);
-  suite::locks(driver, found, s);
-  suite::buckets(driver, found, s);
-  suite::jobs(driver, found, s);
+  suite::of<permit_commands>(driver, found, s);
+  suite::of<lock_commands>(driver, found, s);
+  suite::of<bucket_commands>(driver, found, s);
+  suite::of<job_commands>(driver, found, s);
   require_postgres(found);
   BOOST_TEST(driver.planted_that_ran() == 0);
 

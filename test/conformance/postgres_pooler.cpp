@@ -30,11 +30,11 @@ BOOST_AUTO_TEST_CASE(promises_are_kept_through_a_pooler) {
   s.histories = 6;
   s.concurrent = 2;
   report found;
-  suite::permits(driver, found, s);
-  suite::jobs(driver, found, s);
+  suite::of<permit_commands>(driver, found, s);
+  suite::of<job_commands>(driver, found, s);
   s.only = "generated";
-  suite::locks(driver, found, s);
-  suite::buckets(driver, found, s);
+  suite::of<lock_commands>(driver, found, s);
+  suite::of<bucket_commands>(driver, found, s);
   require_postgres(found);
 }
 

@@ -20,10 +20,10 @@ BOOST_AUTO_TEST_CASE(promises_are_kept_by_a_role_that_may_do_no_more_than_it_mus
   s.only = "generated";  // all steps
   s.histories = 6;
   report found;
-  suite::permits(driver, found, s);
-  suite::locks(driver, found, s);
-  suite::buckets(driver, found, s);
-  suite::jobs(driver, found, s);
+  suite::of<permit_commands>(driver, found, s);
+  suite::of<lock_commands>(driver, found, s);
+  suite::of<bucket_commands>(driver, found, s);
+  suite::of<job_commands>(driver, found, s);
   require_postgres(found);
   driver.db().must(
       "SET ROLE least; SELECT weir.tidy(100, NULL); SELECT weir.await_jobs(0, 1000000000, NULL); "

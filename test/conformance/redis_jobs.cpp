@@ -11,7 +11,7 @@ BOOST_AUTO_TEST_SUITE(redis_jobs)
 BOOST_AUTO_TEST_CASE(keep_every_promise) {
   weir::testing::redis_driver driver;
   weir::testing::report found;
-  weir::testing::suite::jobs(driver, found);
+  weir::testing::suite::of<weir::testing::job_commands>(driver, found);
   weir::testing::require_redis(found);
 }
 

@@ -12,9 +12,7 @@ BOOST_AUTO_TEST_SUITE(redis_mutants)
 
 BOOST_AUTO_TEST_CASE(none_survives) {
   using namespace weir::testing;
-  hunt_on_engine<job_defects, redis_driver>(
-      job_mutants,
-      [](auto& driver, report& out, settings const& s) { suite::jobs(driver, out, s); });
+  hunt_on_engine<job_defects, redis_driver>(job_mutants, suite::of<job_commands>);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,13 +1,9 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#include "conformance/sqlite_driver.hpp"
 #include "conformance/sqlite_process.hpp"
-#include "conformance/suite.hpp"
 
 #include <boost/test/unit_test.hpp>
-
-#include <cstddef>
 
 using namespace weir;
 using namespace weir::testing;
@@ -17,23 +13,11 @@ namespace {
 BOOST_AUTO_TEST_SUITE(sqlite_locks)
 
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
-  manual_sqlite_driver driver;
-  report found;
-  suite::locks(driver, found);
-  require_sqlite(found);
-  require_each(found);
+  sqlite_keeps_every_promise<lock_commands>();
 }
 
-// By the system's clock, and each command by the process whose turn it is.
 BOOST_AUTO_TEST_CASE(keep_every_promise_from_one_process_and_between_four) {
-  for (std::size_t const processes : {1U, 4U}) {
-    BOOST_TEST_CONTEXT(processes << " processes") {
-      sqlite_processes<lock_commands> driver{"sqlite_locks_helper/one_of_them", processes};
-      report found;
-      suite::locks(driver, found);
-      require_sqlite(found);
-    }
-  }
+  processes_keep_every_promise<lock_commands>("sqlite_locks_helper/one_of_them");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -106,9 +106,7 @@ struct sqlite_mutant_driver {
 BOOST_AUTO_TEST_SUITE(sqlite_mutants)
 
 BOOST_AUTO_TEST_CASE(none_survives) {
-  hunt<job_defects, sqlite_mutant_driver>(
-      job_mutants,
-      [](auto& driver, report& out, settings const& s) { suite::jobs(driver, out, s); });
+  hunt<job_defects, sqlite_mutant_driver>(job_mutants, suite::of<job_commands>);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

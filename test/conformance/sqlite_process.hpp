@@ -6,6 +6,7 @@
 
 #include "conformance/process_store.hpp"
 #include "conformance/sqlite_driver.hpp"
+#include "conformance/suite.hpp"
 #include "conformance/wire.hpp"
 #include "weir/command/at.hpp"
 #include "weir/store/sqlite.hpp"
@@ -16,6 +17,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/test/unit_test.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -173,6 +175,30 @@ class sqlite_processes : public sqlite_driver<system_clock> {
 template <class Commands>
 void be_one_of_them() {
   sqlite_process<Commands>{std::stoi(sqlite_test::told("WEIR_TEST_SOCKET"))}.run();
+}
+
+/// In manual time.
+template <class Commands>
+void sqlite_keeps_every_promise() {
+  manual_sqlite_driver driver;
+  report found;
+  suite::of<Commands>(driver, found);
+  require_sqlite(found);
+  require_each(found);
+}
+
+/// By the system's clock, and each command by the process whose turn it is.
+/// @param helper the test that is one of them
+template <class Commands>
+void processes_keep_every_promise(std::string const& helper) {
+  for (std::size_t const processes : {1U, 4U}) {
+    BOOST_TEST_CONTEXT(processes << " processes") {
+      sqlite_processes<Commands> driver{helper, processes};
+      report found;
+      suite::of<Commands>(driver, found);
+      require_sqlite(found);
+    }
+  }
 }
 
 }  // namespace weir::testing

@@ -9,44 +9,30 @@
 #include "weir/testing/settings.hpp"
 
 // The conformance suite, compiled once for all tests (suite/NOUN.cpp): it does not depend on the
-// store's type. Each function is the one of its name in weir::testing::conformance.
+// store's type. Each function is the one of its noun in weir::testing::conformance.
 namespace weir::testing::suite {
 
-void permits(factory<permit_commands> const& f, report& out, settings const& s = {});
-void permit_histories(factory<permit_commands> const& f, report& out, settings const& s);
-void permit_concurrency(factory<permit_commands> const& f, report& out, settings const& s);
+void promises(factory<permit_commands> const& f, report& out, settings const& s);
+void histories(factory<permit_commands> const& f, report& out, settings const& s);
+void concurrency(factory<permit_commands> const& f, report& out, settings const& s);
 
-void locks(factory<lock_commands> const& f, report& out, settings const& s = {});
-void lock_histories(factory<lock_commands> const& f, report& out, settings const& s);
-void lock_concurrency(factory<lock_commands> const& f, report& out, settings const& s);
+void promises(factory<lock_commands> const& f, report& out, settings const& s);
+void histories(factory<lock_commands> const& f, report& out, settings const& s);
+void concurrency(factory<lock_commands> const& f, report& out, settings const& s);
 
-void buckets(factory<bucket_commands> const& f, report& out, settings const& s = {});
-void bucket_histories(factory<bucket_commands> const& f, report& out, settings const& s);
-void bucket_concurrency(factory<bucket_commands> const& f, report& out, settings const& s);
+void promises(factory<bucket_commands> const& f, report& out, settings const& s);
+void histories(factory<bucket_commands> const& f, report& out, settings const& s);
+void concurrency(factory<bucket_commands> const& f, report& out, settings const& s);
 
-void jobs(factory<job_commands> const& f, report& out, settings const& s = {});
-void job_histories(factory<job_commands> const& f, report& out, settings const& s);
-void job_concurrency(factory<job_commands> const& f, report& out, settings const& s);
+void promises(factory<job_commands> const& f, report& out, settings const& s);
+void histories(factory<job_commands> const& f, report& out, settings const& s);
+void concurrency(factory<job_commands> const& f, report& out, settings const& s);
 
-template <store_driver Driver>
-void permits(Driver& driver, report& out, settings const& s = {}) {
-  permits(factory<permit_commands>{driver}, out, s);
-}
-
-template <store_driver Driver>
-void locks(Driver& driver, report& out, settings const& s = {}) {
-  locks(factory<lock_commands>{driver}, out, s);
-}
-
-template <store_driver Driver>
-void buckets(Driver& driver, report& out, settings const& s = {}) {
-  buckets(factory<bucket_commands>{driver}, out, s);
-}
-
-template <store_driver Driver>
-void jobs(Driver& driver, report& out, settings const& s = {}) {
-  jobs(factory<job_commands>{driver}, out, s);
-}
+/// Holds a driver's stores to all promises of a noun.
+template <class Commands>
+inline constexpr auto of = [](auto& driver, report& out, settings const& s = {}) {
+  promises(factory<Commands>{driver}, out, s);
+};
 
 }  // namespace weir::testing::suite
 

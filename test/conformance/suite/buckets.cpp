@@ -7,15 +7,15 @@
 
 namespace weir::testing {
 
-void suite::buckets(factory<bucket_commands> const& f, report& out, settings const& s) {
+void suite::promises(factory<bucket_commands> const& f, report& out, settings const& s) {
   conformance::buckets(f, out, s);
 }
 
-void suite::bucket_histories(factory<bucket_commands> const& f, report& out, settings const& s) {
+void suite::histories(factory<bucket_commands> const& f, report& out, settings const& s) {
   conformance::bucket_histories(f, out, s);
 }
 
-void suite::bucket_concurrency(factory<bucket_commands> const& f, report& out, settings const& s) {
+void suite::concurrency(factory<bucket_commands> const& f, report& out, settings const& s) {
   conformance::bucket_concurrency(f, out, s);
 }
 

@@ -7,15 +7,15 @@
 
 namespace weir::testing {
 
-void suite::jobs(factory<job_commands> const& f, report& out, settings const& s) {
+void suite::promises(factory<job_commands> const& f, report& out, settings const& s) {
   conformance::jobs(f, out, s);
 }
 
-void suite::job_histories(factory<job_commands> const& f, report& out, settings const& s) {
+void suite::histories(factory<job_commands> const& f, report& out, settings const& s) {
   conformance::job_histories(f, out, s);
 }
 
-void suite::job_concurrency(factory<job_commands> const& f, report& out, settings const& s) {
+void suite::concurrency(factory<job_commands> const& f, report& out, settings const& s) {
   conformance::job_concurrency(f, out, s);
 }
 

@@ -7,15 +7,15 @@
 
 namespace weir::testing {
 
-void suite::locks(factory<lock_commands> const& f, report& out, settings const& s) {
+void suite::promises(factory<lock_commands> const& f, report& out, settings const& s) {
   conformance::locks(f, out, s);
 }
 
-void suite::lock_histories(factory<lock_commands> const& f, report& out, settings const& s) {
+void suite::histories(factory<lock_commands> const& f, report& out, settings const& s) {
   conformance::lock_histories(f, out, s);
 }
 
-void suite::lock_concurrency(factory<lock_commands> const& f, report& out, settings const& s) {
+void suite::concurrency(factory<lock_commands> const& f, report& out, settings const& s) {
   conformance::lock_concurrency(f, out, s);
 }
 

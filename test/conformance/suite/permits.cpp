@@ -7,15 +7,15 @@
 
 namespace weir::testing {
 
-void suite::permits(factory<permit_commands> const& f, report& out, settings const& s) {
+void suite::promises(factory<permit_commands> const& f, report& out, settings const& s) {
   conformance::permits(f, out, s);
 }
 
-void suite::permit_histories(factory<permit_commands> const& f, report& out, settings const& s) {
+void suite::histories(factory<permit_commands> const& f, report& out, settings const& s) {
   conformance::permit_histories(f, out, s);
 }
 
-void suite::permit_concurrency(factory<permit_commands> const& f, report& out, settings const& s) {
+void suite::concurrency(factory<permit_commands> const& f, report& out, settings const& s) {
   conformance::permit_concurrency(f, out, s);
 }
 
