@@ -12,12 +12,9 @@
 #include "worker.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
 #include <deque>
-#include <memory>
 #include <optional>
 #include <random>
 #include <string>

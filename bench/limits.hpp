@@ -15,11 +15,9 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 // A backlog of jobs of which a concurrency limit lets one run at a time: is its permit used, and
 // what does a worker ask the store for meanwhile (F73)?

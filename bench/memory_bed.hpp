@@ -7,8 +7,6 @@
 #include "bed.hpp"
 #include "weir/store/memory.hpp"
 
-#include <utility>
-
 namespace weir_bench {
 
 class memory_bed : public bed<weir::memory_store> {

@@ -9,7 +9,6 @@
 #include "weir/command/jobs.hpp"
 #include "worker.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <functional>

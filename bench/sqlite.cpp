@@ -23,7 +23,6 @@
 #include <filesystem>
 #include <optional>
 #include <random>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>

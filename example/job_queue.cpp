@@ -20,7 +20,6 @@
 #include <exception>
 #include <iostream>
 #include <optional>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>

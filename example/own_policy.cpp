@@ -15,7 +15,6 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
-#include <utility>
 
 using namespace std::chrono_literals;
 

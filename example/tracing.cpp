@@ -26,7 +26,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace asio = boost::asio;
 namespace otel = opentelemetry;

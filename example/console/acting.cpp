@@ -7,7 +7,6 @@
 
 #include <boost/uuid/uuid_io.hpp>
 
-#include <optional>
 #include <string>
 #include <tuple>
 

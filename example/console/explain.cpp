@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 // Why a job does not run: all that its record and its queue say. What only workers know is named as
 // such, since an explanation with a gap that nobody sees is worse than none.

@@ -22,7 +22,6 @@
 #include <exception>
 #include <iostream>
 #include <map>
-#include <optional>
 
 namespace console {
 

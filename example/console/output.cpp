@@ -15,7 +15,6 @@
 #include <cctype>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <iostream>
 #include <iterator>
 #include <limits>

@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

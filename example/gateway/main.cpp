@@ -23,7 +23,6 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <exception>
 #include <iostream>
 #include <span>

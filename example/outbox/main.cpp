@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <string>
 #include <string_view>
 
 int main(int argc, char** argv) try {

@@ -13,7 +13,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <memory_resource>
 #include <new>

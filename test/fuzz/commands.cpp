@@ -17,7 +17,6 @@
 #include <boost/asio/io_context.hpp>
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>

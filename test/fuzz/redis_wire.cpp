@@ -20,8 +20,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

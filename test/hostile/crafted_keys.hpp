@@ -22,7 +22,6 @@
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 /// Keys that all have one hash, for hashes that tables of weir had, and what they cost a memory

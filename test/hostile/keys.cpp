@@ -8,7 +8,6 @@
 #include "crafted_keys.hpp"
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <utility>
 

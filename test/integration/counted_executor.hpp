@@ -11,7 +11,6 @@
 #include <atomic>
 #include <memory>
 #include <thread>
-#include <type_traits>
 #include <utility>
 
 namespace weir::test {

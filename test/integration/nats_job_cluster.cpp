@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 
 namespace {
 

@@ -8,7 +8,6 @@
 #include <openssl/evp.h>
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>

@@ -19,16 +19,12 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <optional>
-#include <sstream>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>

@@ -18,7 +18,6 @@
 #include <deque>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <string>
 #include <thread>
 #include <utility>

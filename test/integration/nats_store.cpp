@@ -11,11 +11,9 @@
 #include <boost/asio/error.hpp>
 #include <nlohmann/json.hpp>
 
-#include <array>
 #include <filesystem>
 #include <iterator>
 #include <memory>
-#include <span>
 #include <vector>
 
 namespace {

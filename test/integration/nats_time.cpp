@@ -10,7 +10,6 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>

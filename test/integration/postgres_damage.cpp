@@ -9,7 +9,6 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -8,7 +8,6 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -6,7 +6,6 @@
 
 #include "postgres_server.hpp"
 
-#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <string>

@@ -11,7 +11,6 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
@@ -19,9 +18,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <set>
-#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>

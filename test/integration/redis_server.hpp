@@ -15,7 +15,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>

@@ -24,7 +24,6 @@
 #include <boost/asio/error.hpp>
 #include <boost/test/unit_test.hpp>
 
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -42,7 +41,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <type_traits>
 #include <utility>
 #include <vector>
 

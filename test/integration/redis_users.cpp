@@ -12,7 +12,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 
-
 #include <algorithm>
 #include <cctype>
 #include <chrono>
@@ -21,7 +20,6 @@
 #include <filesystem>
 #include <iterator>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>

@@ -9,10 +9,8 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -18,11 +18,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <random>
 #include <string>
 #include <thread>
-#include <vector>
 
 namespace {
 

@@ -12,9 +12,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <array>
-#include <cstdint>
 #include <deque>
-#include <optional>
 #include <string>
 #include <vector>
 

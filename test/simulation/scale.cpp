@@ -14,12 +14,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <iostream>
 #include <list>
 #include <string>
-#include <vector>
 
 namespace {
 

@@ -6,7 +6,6 @@
 #include "soak/plan.hpp"
 
 #include <algorithm>
-#include <array>
 #include <sstream>
 
 namespace soak {

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>

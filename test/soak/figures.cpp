@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <fstream>
 #include <optional>
-#include <span>
 #include <string_view>
 
 namespace soak {

@@ -13,7 +13,6 @@
 
 #include <ctime>
 #include <fstream>
-#include <memory>
 #include <optional>
 
 // After the faults: waits until all has drained, then says in which state everything is.

@@ -30,7 +30,6 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>

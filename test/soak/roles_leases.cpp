@@ -8,8 +8,6 @@
 
 #include <boost/asio/cancel_after.hpp>
 
-#include <optional>
-
 namespace soak {
 
 namespace {

@@ -11,9 +11,7 @@
 
 #include <array>
 #include <atomic>
-#include <fstream>
 #include <iterator>
-#include <optional>
 #include <set>
 #include <thread>
 #include <tuple>

@@ -9,8 +9,6 @@
 #include "weir/testing/dice.hpp"
 
 #include <array>
-#include <map>
-#include <optional>
 #include <vector>
 
 namespace soak {

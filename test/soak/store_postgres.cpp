@@ -12,7 +12,6 @@
 
 #include <array>
 #include <chrono>
-#include <optional>
 
 namespace soak {
 

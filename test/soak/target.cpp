@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstddef>
 #include <cstdio>
 #include <map>
 #include <stdexcept>

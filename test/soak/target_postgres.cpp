@@ -8,14 +8,12 @@
 #include <libpq-fe.h>
 
 #include <csignal>
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 
 namespace soak {
 

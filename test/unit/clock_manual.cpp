@@ -28,7 +28,6 @@
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;

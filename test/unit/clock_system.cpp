@@ -24,7 +24,6 @@
 #include <chrono>
 #include <memory>
 #include <type_traits>
-#include <utility>
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;

@@ -22,7 +22,6 @@
 #include <algorithm>
 #include <chrono>
 #include <initializer_list>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>

@@ -10,7 +10,6 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <chrono>
 #include <string>
 
 BOOST_AUTO_TEST_SUITE(explained)

@@ -10,7 +10,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <iterator>
-#include <optional>
 #include <random>
 #include <string>
 #include <string_view>

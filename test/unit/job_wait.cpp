@@ -9,9 +9,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <optional>
-#include <stdexcept>
 #include <string>
-#include <vector>
 
 using namespace test;
 using weir_test::slow_store;

@@ -13,10 +13,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include <memory>
-#include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 using namespace lease_test;
 

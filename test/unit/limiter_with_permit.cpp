@@ -7,7 +7,6 @@
 
 #include <boost/asio/any_completion_executor.hpp>
 #include <boost/asio/bind_executor.hpp>
-#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>

@@ -7,7 +7,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 
 namespace {

@@ -6,7 +6,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <array>
-#include <set>
 #include <string>
 #include <vector>
 

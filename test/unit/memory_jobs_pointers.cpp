@@ -7,7 +7,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
-#include <set>
 #include <string>
 #include <vector>
 

@@ -10,7 +10,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include <cstddef>
 #include <exception>
 #include <functional>
 #include <new>

@@ -8,7 +8,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>

@@ -21,8 +21,6 @@
 #include <string_view>
 #include <type_traits>
 #include <typeinfo>
-#include <utility>
-#include <variant>
 #include <vector>
 
 namespace {

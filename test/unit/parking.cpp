@@ -19,7 +19,6 @@
 #include <memory>
 #include <new>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -16,14 +16,12 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancel_after.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_future.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
 #include <concepts>
-#include <cstdint>
 #include <exception>
 #include <span>
 #include <string>

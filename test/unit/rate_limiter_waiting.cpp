@@ -29,9 +29,6 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 

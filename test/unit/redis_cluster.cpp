@@ -13,7 +13,6 @@
 #include "weir/store/redis/link.hpp"
 #include "weir/store/redis/switchboard.hpp"
 
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/test/unit_test.hpp>

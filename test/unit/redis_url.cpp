@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <set>
 #include <string>
-#include <string_view>
 #include <utility>
 
 using weir::redis_address;

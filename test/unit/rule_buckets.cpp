@@ -9,12 +9,10 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <vector>
 

@@ -15,7 +15,6 @@
 #include <boost/test/unit_test.hpp>
 #include <nlohmann/json.hpp>
 
-#include <string>
 #include <vector>
 
 namespace test {

@@ -8,7 +8,6 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>

@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <vector>
 
 using namespace std::chrono_literals;

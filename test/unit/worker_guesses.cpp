@@ -8,7 +8,6 @@
 #include "worker_fixture.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
 
 #include <cstddef>

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
-#include <memory>
 #include <stdexcept>
 #include <string_view>
 #include <vector>

@@ -17,7 +17,6 @@
 
 #include <chrono>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>

@@ -18,7 +18,6 @@
 #include <boost/asio/deferred.hpp>
 
 #include <concepts>
-#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <utility>

@@ -29,7 +29,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace weir::testing {
 

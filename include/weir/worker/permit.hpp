@@ -13,7 +13,6 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>

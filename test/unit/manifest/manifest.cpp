@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <limits>
 #include <set>
 #include <stdexcept>
 #include <string>

@@ -15,7 +15,6 @@
 #include "weir/store/postgres/rows.hpp"
 
 #include <new>
-#include <type_traits>
 
 namespace weir::detail {
 

@@ -51,7 +51,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace weir::detail {
 

@@ -16,10 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
-#include <map>
 #include <string>
-#include <string_view>
-#include <utility>
 
 namespace weir::testing::simulation {
 

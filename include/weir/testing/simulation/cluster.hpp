@@ -23,11 +23,9 @@
 #include <boost/system/system_error.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <list>
 #include <memory>
 #include <string>
 #include <utility>

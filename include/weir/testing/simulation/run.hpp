@@ -18,8 +18,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <utility>
 
 namespace weir::testing::simulation {
 

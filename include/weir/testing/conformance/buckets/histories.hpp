@@ -17,7 +17,6 @@
 #include <map>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace weir::testing::conformance {

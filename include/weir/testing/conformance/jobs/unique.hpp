@@ -12,7 +12,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 // What is promised about the unique keys of jobs.
 namespace weir::testing::conformance {
