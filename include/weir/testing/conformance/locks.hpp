@@ -6,14 +6,24 @@
 
 #include "weir/concept.hpp"
 #include "weir/testing/checks.hpp"
+#include "weir/testing/conformance/leases/histories.hpp"
 #include "weir/testing/conformance/locks/checks.hpp"
 #include "weir/testing/conformance/locks/concurrent.hpp"
-#include "weir/testing/conformance/locks/histories.hpp"
 #include "weir/testing/driver.hpp"
+#include "weir/testing/histories.hpp"
+#include "weir/testing/model/locks.hpp"
 #include "weir/testing/report.hpp"
 #include "weir/testing/settings.hpp"
 
 namespace weir::testing::conformance {
+
+inline void lock_histories(factory<lock_commands> const& f, report& out, settings const& s) {
+  topic const about{"locks", "R2", "generated histories are answered as the rule answers them"};
+  for (auto const t : times_of(f)) {
+    if (finished(out, s)) return;
+    check_histories<lease_game<lock_noun, lock_model>>(f, t, about, out, s);
+  }
+}
 
 /// Holds the stores that a factory makes to the promises of locks, and writes into the report what
 /// it found. Throws nothing of its own.

@@ -6,14 +6,25 @@
 
 #include "weir/concept.hpp"
 #include "weir/testing/checks.hpp"
+#include "weir/testing/conformance/leases/histories.hpp"
 #include "weir/testing/conformance/permits/checks.hpp"
 #include "weir/testing/conformance/permits/concurrent.hpp"
-#include "weir/testing/conformance/permits/histories.hpp"
+#include "weir/testing/conformance/permits/steps.hpp"
 #include "weir/testing/driver.hpp"
+#include "weir/testing/histories.hpp"
+#include "weir/testing/model/permits.hpp"
 #include "weir/testing/report.hpp"
 #include "weir/testing/settings.hpp"
 
 namespace weir::testing::conformance {
+
+inline void permit_histories(factory<permit_commands> const& f, report& out, settings const& s) {
+  topic const about{"permits", "R1", "generated histories are answered as the rule answers them"};
+  for (auto const t : times_of(f)) {
+    if (finished(out, s)) return;
+    check_histories<lease_game<permit_noun, permit_model>>(f, t, about, out, s);
+  }
+}
 
 /// Holds the stores that a factory makes to the promises of permits, and writes into the report
 /// what it found. Throws nothing of its own.
