@@ -12,6 +12,7 @@
 #include "weir/limits.hpp"
 #include "weir/rule/bytes.hpp"
 
+#include <concepts>
 #include <string_view>
 
 /// @file
@@ -65,7 +66,48 @@ class verdict {
   errc first_{};
 };
 
+/// What most commands have, in the order in which they have it.
+template <class C>
+[[nodiscard]] constexpr verdict usual_verdict(C const& c) noexcept {
+  verdict out;
+  if constexpr (requires { c.queue; }) out.require(valid_key(c.queue), errc::invalid_queue);
+  if constexpr (requires { c.key; }) out.require(valid_key(c.key), errc::invalid_key);
+  if constexpr (requires { c.holder; }) out.require(valid_holder(c.holder), errc::invalid_holder);
+  if constexpr (requires { c.limit; }) out.require(valid_batch(c.limit), errc::invalid_batch);
+  if constexpr (requires { c.ttl; }) out.require(valid_ttl(c.ttl), errc::invalid_ttl);
+  if constexpr (requires { c.lease; }) out.require(valid_ttl(c.lease), errc::invalid_ttl);
+  if constexpr (requires { c.delay; }) out.require(valid_wait(c.delay), errc::invalid_wait);
+  return out;
+}
+
+/// Is this command one of these?
+template <class C, class... Commands>
+inline constexpr bool is_one_of = (std::same_as<C, Commands> || ...);
+
+/// The commands that have no other bounds.
+template <class C>
+concept usual_command = is_one_of<
+    C, command::renew_permit, command::release_permit, command::await_permit, command::acquire_lock,
+    command::renew_lock, command::release_lock, command::inspect_lock, command::reset_bucket,
+    command::peek_jobs, command::dequeue_jobs, command::obtain_lease, command::start_job,
+    command::requeue_job, command::return_job, command::bury_job, command::cancel_job,
+    command::find_job, command::min_vesting_time, command::scan_visible_queues,
+    command::update_queue_pointer, command::obtain_queue_lease, command::release_queue_lease,
+    command::snooze_queue, command::pause_queue, command::resume_queue, command::read_queue_stats,
+    command::list_dead_letters, command::list_jobs, command::replay_dead_letter, command::purge_job,
+    command::list_queues>;
+
 }  // namespace detail
+
+/// @{
+
+/// What is wrong with a command, if anything: the first error in the order of its fields.
+template <detail::usual_command C>
+[[nodiscard]] error_code validate(C const& c) noexcept {
+  return detail::usual_verdict(c);
+}
+
+/// @}
 
 // Permits.
 
@@ -80,54 +122,10 @@ class verdict {
       .require(valid_ttl(c.ttl), errc::invalid_ttl)
       .require(valid_wait(c.patience), errc::invalid_wait);
 }
-[[nodiscard]] inline error_code validate(command::renew_permit const& c) noexcept {
-  return detail::verdict{}
-      .require(valid_key(c.key), errc::invalid_key)
-      .require(valid_holder(c.holder), errc::invalid_holder)
-      .require(valid_ttl(c.ttl), errc::invalid_ttl);
-}
-[[nodiscard]] inline error_code validate(command::release_permit const& c) noexcept {
-  return detail::verdict{}
-      .require(valid_key(c.key), errc::invalid_key)
-      .require(valid_holder(c.holder), errc::invalid_holder);
-}
-[[nodiscard]] inline error_code validate(command::await_permit const& c) noexcept {
-  return detail::verdict{}
-      .require(valid_key(c.key), errc::invalid_key)
-      .require(valid_holder(c.holder), errc::invalid_holder);
-}
 [[nodiscard]] inline error_code validate(command::inspect_permits const& c) noexcept {
   return detail::verdict{}
       .require(valid_key(c.key), errc::invalid_key)
       .require(c.limit <= limits::batch, errc::invalid_batch);
-}
-
-/// @}
-
-// Locks.
-
-/// @{
-
-/// What is wrong with a command, if anything: the first error in the order of its fields.
-[[nodiscard]] inline error_code validate(command::acquire_lock const& c) noexcept {
-  return detail::verdict{}
-      .require(valid_key(c.key), errc::invalid_key)
-      .require(valid_holder(c.holder), errc::invalid_holder)
-      .require(valid_ttl(c.ttl), errc::invalid_ttl);
-}
-[[nodiscard]] inline error_code validate(command::renew_lock const& c) noexcept {
-  return detail::verdict{}
-      .require(valid_key(c.key), errc::invalid_key)
-      .require(valid_holder(c.holder), errc::invalid_holder)
-      .require(valid_ttl(c.ttl), errc::invalid_ttl);
-}
-[[nodiscard]] inline error_code validate(command::release_lock const& c) noexcept {
-  return detail::verdict{}
-      .require(valid_key(c.key), errc::invalid_key)
-      .require(valid_holder(c.holder), errc::invalid_holder);
-}
-[[nodiscard]] inline error_code validate(command::inspect_lock const& c) noexcept {
-  return detail::verdict{}.require(valid_key(c.key), errc::invalid_key);
 }
 
 /// @}
@@ -180,22 +178,11 @@ namespace detail {
 [[nodiscard]] inline error_code validate(command::refund const& c) noexcept {
   return detail::bucket_verdict(c.key, c.quotas, c.cost);
 }
-[[nodiscard]] inline error_code validate(command::reset_bucket const& c) noexcept {
-  return detail::verdict{}.require(valid_key(c.key), errc::invalid_key);
-}
 [[nodiscard]] inline error_code validate(command::reap_buckets const&) noexcept { return {}; }
 
 /// @}
 
 // Jobs.
-
-namespace detail {
-
-[[nodiscard]] constexpr verdict queue_verdict(std::string_view queue) noexcept {
-  return verdict{}.require(valid_key(queue), errc::invalid_queue);
-}
-
-}  // namespace detail
 
 /// @{
 
@@ -219,7 +206,7 @@ namespace detail {
 
 [[nodiscard]] inline error_code validate(command::enqueue_jobs const& c) noexcept {
   if (error_code const ec =
-          detail::queue_verdict(c.queue).require(valid_batch(c.jobs.size()), errc::invalid_batch)) {
+          detail::usual_verdict(c).require(valid_batch(c.jobs.size()), errc::invalid_batch)) {
     return ec;
   }
   for (auto const& j : c.jobs) {
@@ -228,33 +215,13 @@ namespace detail {
   if (!within_batch_bytes(c.jobs)) return errc::invalid_batch;
   return {};
 }
-[[nodiscard]] inline error_code validate(command::peek_jobs const& c) noexcept {
-  return detail::queue_verdict(c.queue).require(valid_batch(c.limit), errc::invalid_batch);
-}
-[[nodiscard]] inline error_code validate(command::dequeue_jobs const& c) noexcept {
-  return detail::queue_verdict(c.queue)
-      .require(valid_holder(c.holder), errc::invalid_holder)
-      .require(valid_batch(c.limit), errc::invalid_batch)
-      .require(valid_ttl(c.lease), errc::invalid_ttl);
-}
-[[nodiscard]] inline error_code validate(command::obtain_lease const& c) noexcept {
-  return detail::queue_verdict(c.queue)
-      .require(valid_holder(c.holder), errc::invalid_holder)
-      .require(valid_ttl(c.lease), errc::invalid_ttl);
-}
 [[nodiscard]] inline error_code validate(command::extend_lease const& c) noexcept {
-  return detail::queue_verdict(c.queue)
-      .require(valid_ttl(c.lease), errc::invalid_ttl)
-      .require(c.progress.size() <= limits::progress_size &&
-                   c.checkpoint.size() <= limits::checkpoint_size,
-               errc::payload_too_large);
-}
-[[nodiscard]] inline error_code validate(command::start_job const& c) noexcept {
-  return detail::queue_verdict(c.queue);
+  return detail::usual_verdict(c).require(c.progress.size() <= limits::progress_size &&
+                                              c.checkpoint.size() <= limits::checkpoint_size,
+                                          errc::payload_too_large);
 }
 [[nodiscard]] inline error_code validate(command::complete_jobs const& c) noexcept {
-  auto verdict =
-      detail::queue_verdict(c.queue).require(valid_batch(c.jobs.size()), errc::invalid_batch);
+  auto verdict = detail::usual_verdict(c).require(valid_batch(c.jobs.size()), errc::invalid_batch);
   for (auto const& j : c.jobs) {
     verdict.require(j.result.size() <= limits::payload_size, errc::payload_too_large);
   }
@@ -263,7 +230,7 @@ namespace detail {
 [[nodiscard]] inline error_code validate(command::relay_job const& c) noexcept {
   bool const elsewhere = !c.jobs.empty();
   if (error_code const ec =
-          detail::queue_verdict(c.queue)
+          detail::usual_verdict(c)
               .require(c.fence == 0 || c.expected.empty(), errc::invalid_option)
               .require(c.expected.size() <= limits::payload_size &&
                            c.stored.size() <= limits::payload_size,
@@ -281,74 +248,12 @@ namespace detail {
   if (!within_batch_bytes(c.next, c.jobs)) return errc::invalid_batch;
   return {};
 }
-[[nodiscard]] inline error_code validate(command::requeue_job const& c) noexcept {
-  return detail::queue_verdict(c.queue).require(valid_wait(c.delay), errc::invalid_wait);
-}
 [[nodiscard]] inline error_code validate(command::snooze_job const& c) noexcept {
-  return detail::queue_verdict(c.queue)
-      .require(valid_wait(c.delay), errc::invalid_wait)
-      .require(c.memo.size() <= limits::memo_size, errc::payload_too_large);
-}
-[[nodiscard]] inline error_code validate(command::return_job const& c) noexcept {
-  return detail::queue_verdict(c.queue);
-}
-[[nodiscard]] inline error_code validate(command::bury_job const& c) noexcept {
-  return detail::queue_verdict(c.queue);
-}
-[[nodiscard]] inline error_code validate(command::cancel_job const& c) noexcept {
-  return detail::queue_verdict(c.queue);
-}
-[[nodiscard]] inline error_code validate(command::find_job const& c) noexcept {
-  return detail::queue_verdict(c.queue);
-}
-[[nodiscard]] inline error_code validate(command::min_vesting_time const& c) noexcept {
-  return detail::queue_verdict(c.queue);
-}
-[[nodiscard]] inline error_code validate(command::scan_visible_queues const& c) noexcept {
-  return detail::verdict{}.require(valid_batch(c.limit), errc::invalid_batch);
-}
-[[nodiscard]] inline error_code validate(command::update_queue_pointer const& c) noexcept {
-  return detail::queue_verdict(c.queue);
+  return detail::usual_verdict(c).require(c.memo.size() <= limits::memo_size,
+                                          errc::payload_too_large);
 }
 [[nodiscard]] inline error_code validate(command::gc_stale_pointers const& c) noexcept {
-  return detail::verdict{}
-      .require(valid_batch(c.limit), errc::invalid_batch)
-      .require(valid_wait(c.grace), errc::invalid_wait);
-}
-[[nodiscard]] inline error_code validate(command::obtain_queue_lease const& c) noexcept {
-  return detail::queue_verdict(c.queue)
-      .require(valid_holder(c.holder), errc::invalid_holder)
-      .require(valid_ttl(c.lease), errc::invalid_ttl);
-}
-[[nodiscard]] inline error_code validate(command::release_queue_lease const& c) noexcept {
-  return detail::queue_verdict(c.queue).require(valid_holder(c.holder), errc::invalid_holder);
-}
-[[nodiscard]] inline error_code validate(command::snooze_queue const& c) noexcept {
-  return detail::queue_verdict(c.queue).require(valid_wait(c.delay), errc::invalid_wait);
-}
-[[nodiscard]] inline error_code validate(command::pause_queue const& c) noexcept {
-  return detail::queue_verdict(c.queue);
-}
-[[nodiscard]] inline error_code validate(command::resume_queue const& c) noexcept {
-  return detail::queue_verdict(c.queue);
-}
-[[nodiscard]] inline error_code validate(command::read_queue_stats const& c) noexcept {
-  return detail::queue_verdict(c.queue);
-}
-[[nodiscard]] inline error_code validate(command::list_dead_letters const& c) noexcept {
-  return detail::queue_verdict(c.queue).require(valid_batch(c.limit), errc::invalid_batch);
-}
-[[nodiscard]] inline error_code validate(command::list_jobs const& c) noexcept {
-  return detail::queue_verdict(c.queue).require(valid_batch(c.limit), errc::invalid_batch);
-}
-[[nodiscard]] inline error_code validate(command::replay_dead_letter const& c) noexcept {
-  return detail::queue_verdict(c.queue).require(valid_wait(c.delay), errc::invalid_wait);
-}
-[[nodiscard]] inline error_code validate(command::purge_job const& c) noexcept {
-  return detail::queue_verdict(c.queue);
-}
-[[nodiscard]] inline error_code validate(command::list_queues const& c) noexcept {
-  return detail::verdict{}.require(valid_batch(c.limit), errc::invalid_batch);
+  return detail::usual_verdict(c).require(valid_wait(c.grace), errc::invalid_wait);
 }
 [[nodiscard]] inline error_code validate(command::await_jobs const&) noexcept { return {}; }
 
