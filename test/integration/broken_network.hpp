@@ -10,6 +10,7 @@
 #include "weir/command/permits.hpp"
 #include "weir/error.hpp"
 #include "weir/quota.hpp"
+#include "weir/testing/proxy/plan.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -22,6 +23,7 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
+#include <string>
 #include <utility>
 
 // What any store says on a network that breaks, and what has to have come of it.
@@ -37,6 +39,32 @@ inline constexpr duration lasting = 1h;
 /// The errors that a broken network may have.
 inline bool is_transport(error_code ec) {
   return ec == errc::outcome_unknown || ec == errc::store_unavailable;
+}
+
+/// Calls `round(number, cut)` for a connection that ends at each of so many messages: before it, in
+/// it and after it, in both directions.
+/// @return how many outcomes were unknown, by what it returns
+template <class Round>
+std::uint64_t cut_everywhere(std::uint64_t messages, std::uint64_t every, Round round) {
+  using testing::proxy_ending;
+  using testing::proxy_fault;
+  using testing::traffic;
+  std::uint64_t unknown = 0;
+  int number = 0;
+  for (auto const direction : {traffic::to_server, traffic::to_client}) {
+    for (auto const fault :
+         {proxy_fault::cut_before, proxy_fault::cut_in, proxy_fault::cut_after}) {
+      for (std::uint64_t message = 0; message < messages; message += every) {
+        testing::planned_fault cut{.fault = fault, .direction = direction, .message = message};
+        cut.bytes = 1 + 7 * (message % 3);
+        cut.ending = ++number % 2 == 0 ? proxy_ending::reset : proxy_ending::fin;
+        BOOST_TEST_CONTEXT("round " << number << ", message " << message) {
+          unknown += round("r" + std::to_string(number), cut);
+        }
+      }
+    }
+  }
+  return unknown;
 }
 
 /// Asks until there is an answer.

@@ -14,6 +14,7 @@
 #include "weir/uniqueness.hpp"
 
 #include <boost/asio/io_context.hpp>
+#include <boost/system/system_error.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
@@ -83,6 +84,40 @@ template <class Store>
   auto const told_of = [&] { return out->has_value() || !heard.first().empty(); };
   BOOST_TEST_REQUIRE(happens(io, told_of));
   return heard.first().empty() ? told(**out) : heard.first();
+}
+
+/// Compares what is told first where a store is made of these URLs.
+template <class Store, class Options>
+void compare_row_of(std::string const& name, std::string const& urls, names const& known,
+                    Options const& o) {
+  heard_log const heard;
+  boost::asio::io_context io;
+  std::string seen;
+  try {
+    Store const store{io.get_executor(), urls, o};
+    store.async_run([](weir::error_code) {});
+    seen = first_line(io, store, heard);
+    store.close();
+    io.restart();
+    io.run();
+  } catch (boost::system::system_error const& e) {
+    seen = std::string{"exception: "} + e.what();
+  }
+  compare_row(name, seen, known);
+}
+
+/// F87: nobody has called `async_run` on a store.
+template <class Store, class Address, class Options>
+void F87_a_forgotten_run_is_named(std::string const& row, Address const& address, Options o) {
+  heard_log const heard;
+  boost::asio::io_context io;
+  o.offline_patience = std::chrono::milliseconds{50};
+  Store const store{io.get_executor(), address, o};
+  BOOST_TEST(store.last_failure().text == "async_run was not called on this store");
+  auto const ec = outcome(io, store, weir::command::inspect_lock{"key"});
+  BOOST_TEST((ec == weir::errc::store_unavailable));
+  BOOST_TEST(ec.message().ends_with("async_run was not called on this store"), ec.message());
+  compare_row(row, heard.first());
 }
 
 /// F87: a store is stopped while its callers are at work. Each call ends with `store_unavailable`,

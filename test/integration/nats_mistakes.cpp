@@ -10,27 +10,12 @@
 namespace {
 
 using namespace nats_test;
-using weir_test::compare_row;
-using weir_test::heard_log;
 using weir_test::names;
 
 /// What is told first where the store is made of these URLs.
 void row(std::string const& name, std::string const& urls, names const& known = {},
          nats_options const& o = brisk()) {
-  heard_log const heard;
-  boost::asio::io_context io;
-  std::string seen;
-  try {
-    nats_store const store{io.get_executor(), urls, o};
-    store.async_run([](error_code) {});
-    seen = weir_test::first_line(io, store, heard);
-    store.close();
-    io.restart();
-    io.run();
-  } catch (boost::system::system_error const& e) {
-    seen = std::string{"exception: "} + e.what();
-  }
-  compare_row(name, seen, known);
+  weir_test::compare_row_of<nats_store>(name, urls, known, o);
 }
 
 std::string url_of(server const& s) { return "nats://127.0.0.1:" + std::to_string(s.port()); }
@@ -70,16 +55,7 @@ BOOST_AUTO_TEST_CASE(F86_an_option_that_is_wrong_is_named) {
 }
 
 BOOST_AUTO_TEST_CASE(F87_a_forgotten_run_is_named) {
-  heard_log const heard;
-  boost::asio::io_context io;
-  auto o = brisk();
-  o.offline_patience = 50ms;
-  nats_store const store{io.get_executor(), nats_address{}, o};
-  BOOST_TEST(store.last_failure().text == "async_run was not called on this store");
-  auto const ec = weir_test::outcome(io, store, command::inspect_lock{"key"});
-  BOOST_TEST((ec == errc::store_unavailable));
-  BOOST_TEST(ec.message().ends_with("async_run was not called on this store"), ec.message());
-  compare_row("nats.not_run", heard.first());
+  weir_test::F87_a_forgotten_run_is_named<nats_store>("nats.not_run", nats_address{}, brisk());
 }
 
 BOOST_AUTO_TEST_CASE(F87_calls_end_when_the_server_is_gone) {

@@ -392,19 +392,7 @@ BOOST_AUTO_TEST_CASE(R7_cancelling_before_there_is_a_connection_executes_nothing
   server s;
   bed on{s};
   BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
-  boost::asio::io_context io;
-  nats_store const store{io.get_executor(), s.address(), brisk()};
-  std::optional<error_code> got;
-  store.async_execute(
-      command::acquire_lock{"key", "me", lasting},
-      boost::asio::cancel_after(50ms, [&](error_code ec, lock_grant const&) { got = ec; }));
-  BOOST_TEST_REQUIRE(happens(io, [&] { return got.has_value(); }));
-  BOOST_TEST((*got == boost::asio::error::operation_aborted));
-  store.async_run([](error_code) {});
-  BOOST_TEST(!ask(io, store, command::inspect_lock{"key"}).value().held);
-  store.close();
-  io.restart();
-  io.run();
+  weir_test::R7_cancelled_before_there_is_a_connection<nats_store>(s.address(), brisk());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

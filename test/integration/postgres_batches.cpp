@@ -60,17 +60,7 @@ BOOST_AUTO_TEST_SUITE(postgres_batches)
 // Each has inserted its first job before it goes on to the second.
 BOOST_AUTO_TEST_CASE(F72_batches_with_the_same_ids_in_opposite_order_do_not_block_each_other) {
   bed b;
-  let_locks_take_long(b.db);
-  b.db.must(R"(CREATE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF current_setting('test.second', true) = 'yes' THEN
-    PERFORM pg_advisory_xact_lock_shared(4711);
-  END IF;
-  PERFORM set_config('test.second', 'yes', true);
-  RETURN NEW;
-END $$;
-CREATE TRIGGER hold BEFORE INSERT ON weir.jobs FOR EACH ROW EXECUTE FUNCTION public.hold();
-SELECT pg_advisory_lock(4711))");
+  hold_second_inserts(b.db);
   postgres_store const other{b.io.get_executor(), the_server().conninfo(b.database), quick()};
   std::vector<new_job> const forth{job_of(1), job_of(2), job_of(3)};
   std::vector<new_job> const back{job_of(3), job_of(2), job_of(1)};

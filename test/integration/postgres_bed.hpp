@@ -176,6 +176,22 @@ BEGIN
 END $$)");
 }
 
+/// From now on whoever inserts a second job in a transaction waits until this connection gives the
+/// lock 4711 back.
+inline void hold_second_inserts(connection& db) {
+  let_locks_take_long(db);
+  db.must(R"(CREATE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('test.second', true) = 'yes' THEN
+    PERFORM pg_advisory_xact_lock_shared(4711);
+  END IF;
+  PERFORM set_config('test.second', 'yes', true);
+  RETURN NEW;
+END $$;
+CREATE TRIGGER hold BEFORE INSERT ON weir.jobs FOR EACH ROW EXECUTE FUNCTION public.hold();
+SELECT pg_advisory_lock(4711))");
+}
+
 /// Waits until somebody waits for a lock in the database.
 inline void until_somebody_waits(boost::asio::io_context& io, std::string const& database,
                                  int how_many = 1) {

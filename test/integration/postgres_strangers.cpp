@@ -241,17 +241,7 @@ BOOST_AUTO_TEST_CASE(F94_what_a_stranger_hears_names_no_key) {
 // F72: in the order of the batch each would wait for what the other has inserted.
 BOOST_AUTO_TEST_CASE(F72_keyed_batches_that_share_ids_do_not_block_each_other) {
   bed b;
-  let_locks_take_long(b.db);
-  b.db.must(R"(CREATE FUNCTION public.hold() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF current_setting('test.second', true) = 'yes' THEN
-    PERFORM pg_advisory_xact_lock_shared(4711);
-  END IF;
-  PERFORM set_config('test.second', 'yes', true);
-  RETURN NEW;
-END $$;
-CREATE TRIGGER hold BEFORE INSERT ON weir.jobs FOR EACH ROW EXECUTE FUNCTION public.hold();
-SELECT pg_advisory_lock(4711))");
+  hold_second_inserts(b.db);
   postgres_store const other{b.io.get_executor(), the_server().conninfo(b.database), quick()};
   std::vector<new_job> const forth{job_of(1, "a"), job_of(2, "b"), job_of(3, "c")};
   std::vector<new_job> const back{job_of(3, "d"), job_of(2, "e"), job_of(1, "f")};

@@ -36,11 +36,7 @@ namespace {
 
 using namespace redis_test;
 using weir::testing::fault_proxy;
-using weir::testing::planned_fault;
-using weir::testing::proxy_ending;
-using weir::testing::proxy_fault;
 using weir::testing::proxy_rates;
-using weir::testing::traffic;
 
 constexpr std::uint32_t shards = 8;
 
@@ -174,32 +170,19 @@ BOOST_AUTO_TEST_SUITE(redis_cluster_faults)
 
 BOOST_AUTO_TEST_CASE(F45_connections_that_end_anywhere_in_a_conversation_do_nothing_twice) {
   auto& nodes = shared();
-  std::uint64_t unknown = 0;
-  int round = 0;
-  for (auto const direction : {traffic::to_server, traffic::to_client}) {
-    for (auto const fault :
-         {proxy_fault::cut_before, proxy_fault::cut_in, proxy_fault::cut_after}) {
-      for (std::uint64_t message = 0; message < 24; message += 2) {
-        auto const prefix = "r" + std::to_string(round++);
-        auto const o = spread(prefix);
-        planned_fault cut{.fault = fault, .direction = direction, .message = message};
-        cut.bytes = 1 + 7 * (message % 3);
-        cut.ending = round % 2 == 0 ? proxy_ending::reset : proxy_ending::fin;
-        for (auto const& proxy : nodes.proxies()) proxy.script({cut});
-        asio::io_context io;
-        redis_store const store{io.get_executor(), nodes.address(), o};
-        store.async_run([](error_code) {});
-        spent takes;
-        BOOST_TEST_CONTEXT("round " << round << ", message " << message) {
-          run(io, converse_about_all(store, takes));
-          store.close();
-          run_out(io);
-          check_all_done(nodes.address(), o, takes);
-        }
-        unknown += takes.unknown;
-      }
-    }
-  }
+  auto const unknown = cut_everywhere(24, 2, [&](std::string const& prefix, auto const& cut) {
+    auto const o = spread(prefix);
+    for (auto const& proxy : nodes.proxies()) proxy.script({cut});
+    asio::io_context io;
+    redis_store const store{io.get_executor(), nodes.address(), o};
+    store.async_run([](error_code) {});
+    spent takes;
+    run(io, converse_about_all(store, takes));
+    store.close();
+    run_out(io);
+    check_all_done(nodes.address(), o, takes);
+    return takes.unknown;
+  });
   BOOST_TEST(nodes.cuts() > 48U);  // in two of three rounds at least
   BOOST_TEST(unknown > 0U);
 }

@@ -35,11 +35,7 @@ namespace {
 
 using namespace redis_test;
 using weir::testing::fault_proxy;
-using weir::testing::planned_fault;
-using weir::testing::proxy_ending;
-using weir::testing::proxy_fault;
 using weir::testing::proxy_rates;
-using weir::testing::traffic;
 using weir_test::happens;
 
 /// Puts as many tickets into the line of `key` as nobody ever takes, and that lapsed long ago:
@@ -58,37 +54,24 @@ BOOST_AUTO_TEST_SUITE(redis_faults)
 BOOST_AUTO_TEST_CASE(F45_a_connection_that_ends_anywhere_in_a_conversation_does_nothing_twice) {
   server s;
   std::uint64_t cuts = 0;
-  std::uint64_t unknown = 0;
-  int round = 0;
-  for (auto const direction : {traffic::to_server, traffic::to_client}) {
-    for (auto const fault :
-         {proxy_fault::cut_before, proxy_fault::cut_in, proxy_fault::cut_after}) {
-      for (std::uint64_t message = 0; message != 11; ++message) {
-        auto const prefix = "r" + std::to_string(round++);
-        auto const o = quiet(prefix);
-        asio::io_context io;
-        fault_proxy const proxy{io.get_executor(), {asio::ip::address_v4::loopback(), s.port()}};
-        planned_fault cut{.fault = fault, .direction = direction, .message = message};
-        cut.bytes = 1 + 7 * (message % 3);
-        cut.ending = round % 2 == 0 ? proxy_ending::reset : proxy_ending::fin;
-        proxy.script({cut});
-        redis_store const store{io.get_executor(),
-                                redis_address{"127.0.0.1", proxy.endpoint().port()}, o};
-        store.async_run([](error_code) {});
-        spent takes;
-        BOOST_TEST_CONTEXT("round " << round << ", message " << message) {
-          run(io, converse_about_all(store, takes));
-          store.close();
-          proxy.async_close();
-          run_out(io);
-          check_all_done(s.address(), o, takes);
-        }
-        auto const c = proxy.counts();
-        cuts += c.cut_before + c.cut_in + c.cut_after;
-        unknown += takes.unknown;
-      }
-    }
-  }
+  auto const unknown = cut_everywhere(11, 1, [&](std::string const& prefix, auto const& cut) {
+    auto const o = quiet(prefix);
+    asio::io_context io;
+    fault_proxy const proxy{io.get_executor(), {asio::ip::address_v4::loopback(), s.port()}};
+    proxy.script({cut});
+    redis_store const store{io.get_executor(), redis_address{"127.0.0.1", proxy.endpoint().port()},
+                            o};
+    store.async_run([](error_code) {});
+    spent takes;
+    run(io, converse_about_all(store, takes));
+    store.close();
+    proxy.async_close();
+    run_out(io);
+    check_all_done(s.address(), o, takes);
+    auto const c = proxy.counts();
+    cuts += c.cut_before + c.cut_in + c.cut_after;
+    return takes.unknown;
+  });
   BOOST_TEST(cuts > 50U);
   BOOST_TEST(unknown > 0U);
 }

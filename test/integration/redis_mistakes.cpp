@@ -24,20 +24,7 @@ redis_options hasty() {
 /// What is told first where the store is made of this URL.
 void row(std::string const& name, std::string const& url, names const& known = {},
          redis_options const& o = hasty()) {
-  heard_log const heard;
-  boost::asio::io_context io;
-  std::string seen;
-  try {
-    redis_store const store{io.get_executor(), url, o};
-    store.async_run([](error_code) {});
-    seen = weir_test::first_line(io, store, heard);
-    store.close();
-    io.restart();
-    io.run();
-  } catch (boost::system::system_error const& e) {
-    seen = std::string{"exception: "} + e.what();
-  }
-  compare_row(name, seen, known);
+  weir_test::compare_row_of<redis_store>(name, url, known, o);
 }
 
 std::string url_of(server const& s) { return "redis://127.0.0.1:" + std::to_string(s.port()); }
@@ -93,16 +80,7 @@ BOOST_AUTO_TEST_CASE(F86_an_option_that_is_wrong_is_named) {
 }
 
 BOOST_AUTO_TEST_CASE(F87_a_forgotten_run_is_named) {
-  heard_log const heard;
-  boost::asio::io_context io;
-  auto o = hasty();
-  o.offline_patience = 50ms;
-  redis_store const store{io.get_executor(), redis_address{}, o};
-  BOOST_TEST(store.last_failure().text == "async_run was not called on this store");
-  auto const ec = weir_test::outcome(io, store, command::inspect_lock{"key"});
-  BOOST_TEST((ec == errc::store_unavailable));
-  BOOST_TEST(ec.message().ends_with("async_run was not called on this store"), ec.message());
-  compare_row("redis.not_run", heard.first());
+  weir_test::F87_a_forgotten_run_is_named<redis_store>("redis.not_run", redis_address{}, hasty());
 }
 
 BOOST_AUTO_TEST_CASE(F85_an_outage_is_told_once_and_at_its_end) {

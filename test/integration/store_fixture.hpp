@@ -5,11 +5,15 @@
 #define WEIR_TEST_INTEGRATION_STORE_FIXTURE_HPP
 
 #include "integration/patience.hpp"
+#include "weir/command/locks.hpp"
 #include "weir/error.hpp"
 
+#include <boost/asio/cancel_after.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
 #include <optional>
 #include <ostream>
 #include <utility>
@@ -67,6 +71,26 @@ struct running {
   Store store;
   std::optional<weir::error_code> ended{};
 };
+
+/// What is cancelled before there is a connection is not executed once there is one.
+template <class Store, class Address, class Options>
+void R7_cancelled_before_there_is_a_connection(Address const& address, Options const& options) {
+  using weir::command::acquire_lock;
+  boost::asio::io_context io;
+  Store const store{io.get_executor(), address, options};
+  std::optional<weir::error_code> got;
+  store.async_execute(
+      acquire_lock{"key", "me", std::chrono::hours{1}},
+      boost::asio::cancel_after(std::chrono::milliseconds{50},
+                                [&](weir::error_code ec, weir::lock_grant const&) { got = ec; }));
+  BOOST_TEST_REQUIRE(happens(io, [&] { return got.has_value(); }));
+  BOOST_TEST((*got == boost::asio::error::operation_aborted));
+  store.async_run([](weir::error_code) {});
+  BOOST_TEST(!ask(io, store, weir::command::inspect_lock{"key"}).value().held);
+  store.close();
+  io.restart();
+  io.run();
+}
 
 }  // namespace weir_test
 

@@ -71,6 +71,14 @@ struct fixture {
     BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return out.has_value(); }));
     return *out;
   }
+  template <class Condition>
+  void run_until(worker<memory_store>& busy, Condition so) {
+    std::optional<error_code> ended;
+    busy.async_run([&](error_code ec) { ended = ec; });
+    BOOST_TEST_REQUIRE(weir_test::happens(io, so));
+    busy.stop();
+    BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return ended.has_value(); }));
+  }
   template <class Job>
   void enqueue(Job const& job) {
     BOOST_TEST_REQUIRE(!end([&](auto h) {
@@ -133,11 +141,7 @@ BOOST_AUTO_TEST_CASE(F85_a_dead_letter_is_told) {
   worker busy{store};
   busy.handle([](letter const&) { throw std::runtime_error{"no such address"}; });
   enqueue(letter{});
-  std::optional<error_code> ended;
-  busy.async_run([&](error_code ec) { ended = ec; });
-  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return !heard.first().empty(); }));
-  busy.stop();
-  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return ended.has_value(); }));
+  run_until(busy, [&] { return !heard.first().empty(); });
   compare_row("worker.dead_letter", first());
 }
 
@@ -147,11 +151,7 @@ BOOST_AUTO_TEST_CASE(F85_a_kind_without_handler_is_told_once) {
   std::uint32_t put_off = 0;
   busy.on_event([&](worker_event const& e) { put_off += e.kind == worker_event_kind::retried; });
   enqueue(parcel{});
-  std::optional<error_code> ended;
-  busy.async_run([&](error_code ec) { ended = ec; });
-  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return put_off == 3; }));
-  busy.stop();
-  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return ended.has_value(); }));
+  run_until(busy, [&] { return put_off == 3; });
   compare_row("worker.unknown_kind", first());
   BOOST_TEST(heard.count("no handler") == 1U, heard.all());
 }
@@ -161,11 +161,7 @@ BOOST_AUTO_TEST_CASE(F85_an_observer_that_throws_is_told) {
   busy.handle([](letter const&) {});
   busy.on_event([](worker_event const&) { throw std::runtime_error{"no room"}; });
   enqueue(letter{});
-  std::optional<error_code> ended;
-  busy.async_run([&](error_code ec) { ended = ec; });
-  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return !heard.first().empty(); }));
-  busy.stop();
-  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return ended.has_value(); }));
+  run_until(busy, [&] { return !heard.first().empty(); });
   compare_row("worker.observer", first());
 }
 
@@ -173,11 +169,7 @@ BOOST_AUTO_TEST_CASE(F85_a_handler_that_blocks_the_thread_is_told) {
   worker busy{store, {.lease = 3s}};
   busy.handle([](letter const&) { std::this_thread::sleep_for(1600ms); });
   enqueue(letter{});
-  std::optional<error_code> ended;
-  busy.async_run([&](error_code ec) { ended = ec; });
-  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return !heard.first().empty(); }));
-  busy.stop();
-  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return ended.has_value(); }));
+  run_until(busy, [&] { return !heard.first().empty(); });
   compare_row("worker.blocked", first());
 }
 
@@ -196,11 +188,7 @@ BOOST_AUTO_TEST_CASE(F98_what_is_told_is_one_printable_line) {
   worker busy{store};
   busy.handle([](letter const&) { throw std::runtime_error{"a\n\x1b[2Jb\xff"}; });
   enqueue(letter{});
-  std::optional<error_code> ended;
-  busy.async_run([&](error_code ec) { ended = ec; });
-  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return !heard.first().empty(); }));
-  busy.stop();
-  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return ended.has_value(); }));
+  run_until(busy, [&] { return !heard.first().empty(); });
   BOOST_TEST(heard.first().ends_with("a \\x1B[2Jb\\xFF"), heard.first());
 }
 

@@ -31,44 +31,16 @@ namespace test {
 struct brief : note {};
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(brief, text, number)
 
-/// A store that refuses every checkpoint.
-class full_store {
- public:
-  using executor_type = memory::executor_type;
-
-  explicit full_store(memory store) : store_{std::move(store)} {}
-  [[nodiscard]] executor_type get_executor() const noexcept { return store_.get_executor(); }
-  [[nodiscard]] std::uint32_t shard_count() const noexcept { return store_.shard_count(); }
-
-  template <class C, class Token>
-    requires weir::executes<memory, C>
-  auto async_execute(C const& c, Token&& token) const {
-    if constexpr (std::is_same_v<C, weir::command::extend_lease>) {
-      auto answer = [self = *this, c]() -> weir::result<weir::lease_renewal> {
-        if (!c.checkpoint.empty()) return weir::errc::store_full;
-        auto store = self.store_;
-        return store.execute(c);
-      };
-      return weir::detail::async_lift<weir::lease_renewal>(get_executor(), answer,
-                                                           std::forward<Token>(token));
-    } else {
-      return store_.async_execute(c, std::forward<Token>(token));
-    }
-  }
-
- private:
-  memory store_;
-};
-
-/// A store that is overloaded until then: it refuses whatever extends a lease.
+/// A store that is full for some extensions of leases.
 class refusing_store {
  public:
   using executor_type = memory::executor_type;
 
-  refusing_store(memory store, weir::manual_clock clock, weir::steady_time until)
+  using refusal = std::function<bool(weir::command::extend_lease const&)>;
+
+  refusing_store(memory store, refusal refuses)
       : store_{std::move(store)},
-        clock_{std::move(clock)},
-        until_{until} {}
+        refuses_{std::move(refuses)} {}
   [[nodiscard]] executor_type get_executor() const noexcept { return store_.get_executor(); }
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return store_.shard_count(); }
 
@@ -77,7 +49,7 @@ class refusing_store {
   auto async_execute(C const& c, Token&& token) const {
     if constexpr (std::is_same_v<C, weir::command::extend_lease>) {
       auto answer = [self = *this, c]() -> weir::result<weir::lease_renewal> {
-        if (self.clock_.steady_now() < self.until_) return weir::errc::store_full;
+        if (self.refuses_(c)) return weir::errc::store_full;
         return self.store_.execute(c);
       };
       return weir::detail::async_lift<weir::lease_renewal>(get_executor(), answer,
@@ -89,9 +61,10 @@ class refusing_store {
 
  private:
   memory store_;
-  weir::manual_clock clock_;
-  weir::steady_time until_;
+  refusal refuses_;
 };
+
+bool has_checkpoint(weir::command::extend_lease const& c) { return !c.checkpoint.empty(); }
 
 }  // namespace test
 
@@ -326,7 +299,7 @@ BOOST_AUTO_TEST_CASE(a_checkpoint_waits_for_a_store_that_is_away) {
 }
 
 BOOST_AUTO_TEST_CASE(a_store_without_room_for_a_checkpoint_keeps_the_lease) {
-  auto w = make_worker_on(full_store{store});
+  auto w = make_worker_on(refusing_store{store, has_checkpoint});
   std::vector<weir::error_code> told;
   w.handle<note>([&](note const&, weir::job_context& job) -> asio::awaitable<void> {
     auto const [ec] = co_await job.async_checkpoint("as far as here", asio::as_tuple(await));
@@ -345,7 +318,7 @@ BOOST_AUTO_TEST_CASE(a_store_without_room_for_a_checkpoint_keeps_the_lease) {
 }
 
 BOOST_AUTO_TEST_CASE(a_lease_is_not_lost_to_checkpoints_that_are_refused_again_and_again) {
-  auto w = make_worker_on(full_store{store});
+  auto w = make_worker_on(refusing_store{store, has_checkpoint});
   w.handle<note>([&](note const&, weir::job_context& job) -> asio::awaitable<void> {
     for (int i = 0; i != 90; ++i) {
       job.progress(1, 2);
@@ -363,7 +336,8 @@ BOOST_AUTO_TEST_CASE(a_lease_is_not_lost_to_checkpoints_that_are_refused_again_a
 
 BOOST_AUTO_TEST_CASE(F104_a_store_that_is_overloaded_for_a_moment_gets_the_checkpoint_later) {
   refuses_all_until = clock.steady_now() + 1s;
-  auto w = make_worker_on(refusing_store{store, clock, refuses_all_until});
+  auto w = make_worker_on(
+      refusing_store{store, [&](auto const&) { return clock.steady_now() < refuses_all_until; }});
   w.handle<note>([&](note const&, weir::job_context& job) -> asio::awaitable<void> {
     if (job.attempt() != 1) {
       found = std::string{job.last_checkpoint()};
