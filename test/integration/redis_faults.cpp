@@ -328,6 +328,31 @@ BOOST_AUTO_TEST_CASE(F11_who_comes_to_a_line_of_very_many_dead_is_asked_to_come_
   BOOST_TEST(on(third).value().granted);
 }
 
+// The server does nothing else meanwhile.
+BOOST_AUTO_TEST_CASE(F80_a_census_looks_at_few_of_the_many_permits_that_are_over) {
+  server s;
+  bed on{s, quiet("weir")};
+  duration ttl = lasting;
+  for (auto const* const who : {"one", "two", "three"}) {
+    ttl /= 2;
+    BOOST_TEST(on(command::acquire_permit{"key", who, 3, ttl, {}}).value().granted);
+  }
+  s.ask("eval 'for i = 1, 50000 do redis.call(\"ZADD\", KEYS[1], 1, \"dead\" .. i) "
+        "redis.call(\"ZADD\", KEYS[2], i, \"dead\" .. i) end' 2 '{weir:0}:pe:key' "
+        "'{weir:0}:pf:key'");
+  s.ask("config resetstat");
+  auto const census = on(command::inspect_permits{"key", 2}).value();
+  BOOST_TEST(census.in_use == 3U);
+  BOOST_TEST_REQUIRE(census.holders.size() == 2U);
+  BOOST_TEST(census.holders[0].holder == "one");
+  BOOST_TEST(census.holders[1].holder == "two");
+  std::string const calls = "cmdstat_zscore:calls=";
+  auto const stats = s.ask("info commandstats");
+  auto const at = stats.find(calls);
+  BOOST_TEST_REQUIRE(at != stats.npos);
+  BOOST_TEST(std::stoul(stats.substr(at + calls.size())) < 2500U);
+}
+
 BOOST_AUTO_TEST_CASE(R1_tickets_that_nobody_has_grant_nothing) {
   server s;
   bed on{s, quiet("weir")};
