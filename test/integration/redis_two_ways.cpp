@@ -201,4 +201,34 @@ BOOST_AUTO_TEST_CASE(the_fast_way_of_a_script_and_the_slow_one_answer_the_same) 
   }
 }
 
+// The cost of a step may grow with the levels of a queue, not with the jobs of those that have none
+// for it.
+BOOST_AUTO_TEST_CASE(R8_of_levels_without_visible_jobs_only_the_heads_are_read) {
+  server const s;
+  bed on{s.address(), unhurried()};
+  constexpr int levels = 256;
+  std::vector<new_job> jobs(2 * levels);
+  for (std::size_t i = 0; i != jobs.size(); ++i) {
+    jobs[i].id.data[0] = static_cast<std::uint8_t>(1 + i / 256);
+    jobs[i].id.data[1] = static_cast<std::uint8_t>(i % 256);
+    jobs[i].kind = "kind";
+    jobs[i].priority = static_cast<std::uint8_t>(i % levels);
+    jobs[i].delay = i % levels == 100 ? 0s : 1h;
+  }
+  BOOST_TEST_REQUIRE(on(command::enqueue_jobs{"queue", jobs}).has_value());
+  s.ask("config set slowlog-max-len 10000");
+  s.ask("config set slowlog-log-slower-than 0");
+  auto const found = on(command::peek_jobs{"queue", 1000});
+  s.ask("config set slowlog-log-slower-than -1");
+  BOOST_TEST_REQUIRE((found.has_value() && found->size() == 2U));
+  raw by{s.port()};
+  auto const log = by.ask("SLOWLOG", "GET", "10000");
+  int asked_for = 0;
+  for (std::size_t i = 0; i + 6 < log.size(); ++i) {
+    if (log[i].value == "ZRANGEBYLEX") asked_for += std::stoi(log[i + 6].value);
+  }
+  BOOST_TEST(asked_for >= levels - 1);
+  BOOST_TEST(asked_for < 2000);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

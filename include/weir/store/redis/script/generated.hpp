@@ -834,26 +834,30 @@ end
 
 inline constexpr char part_visible[] = R"lua(
 local function visible(most, use)
-  local from, n = nil, most()
+  local from, n, behind = nil, most(), false
   while n > 0 do
-    local here, members = {}, nil
+    local here, members, many = {}, nil, behind and 1 or n
     if from then
-      members = call('ZRANGEBYLEX', index, from, '+', 'LIMIT', '0', n)
+      members = call('ZRANGEBYLEX', index, from, '+', 'LIMIT', '0', many)
     else
       members = call('ZRANGE', index, '0', n - 1)
     end
-    from = #members == n and '(' .. members[n]
+    local rest, is_head = #members == many and '(' .. members[many], behind
+    behind = false
     for i, member in ipairs(members) do
       local priority, vesting = member:byte() or 0, 0  -- of one that is damaged
       if #member >= 9 then priority, vesting = struct.unpack('>BI8', member) end
       if vesting > now then
-        from = priority < 255 and '[' .. string.char(priority + 1)
+        rest, behind = priority < 255 and '[' .. string.char(priority + 1), true
         break
       end
       here[i] = member
     end
-    if #here > 0 then use(here) end
-    if not from then return end
+    if behind or not is_head then
+      if #here > 0 then use(here) end
+      from = rest
+    end
+    if #members == 0 or not from then return end
     n = most()
   end
 end
