@@ -65,7 +65,7 @@ end
 if fence then return noted({1, fence, till - now, live, 0, 0}) end
 
 local rank = line > 0 and call('ZRANK', turns, holder)
-local ahead = rank or line
+local ahead = rank and math.max(math.min(rank, line - 1), 0) or line
 -- As in `drains`: a ticket is renewed, or becomes a permit; and a limit in use goes on, since it has
 -- no more permits than that.
 if rank or live > 0 and live + ahead < limit then call('ZREM', ends, '') end

@@ -681,8 +681,8 @@ local function leave_line(...)  -- after `tickets`
   call('HDEL', limits, ...)
   call('ZREM', turns, ...)
 end
--- How many wait, and how many tickets have lapsed. Where somebody waits, a wrong type of any of
--- these shows before something is written.
+-- How many wait, and how many tickets have lapsed, of which the holder's is none afterwards. Where
+-- somebody waits, a wrong type of any of these shows before something is written.
 local function tickets()
   local n, gone = call('ZCARD', turns), 0
   if n == 0 then return 0, 0 end
@@ -692,7 +692,12 @@ local function tickets()
     if #over > 0 then leave_line(unpack(over)) end
     gone = gone + #over
   until #over < 1000 or gone == 10000
-  return gone == 0 and n or call('ZCARD', turns), gone
+  if gone > 0 then n = call('ZCARD', turns) end
+  if gone == 10000 then
+    if tonumber(call('ZSCORE', lapses, holder) or now + 1) <= now then leave_line(holder) end
+    n = math.min(n, call('ZCOUNT', lapses, '(' .. decimal(now), '+inf'))
+  end
+  return n, gone
 end
 local function held()
   local fence = call('ZSCORE', fences, holder)
@@ -1022,7 +1027,7 @@ end
 if fence then return noted({1, fence, till - now, live, 0, 0}) end
 
 local rank = line > 0 and call('ZRANK', turns, holder)
-local ahead = rank or line
+local ahead = rank and math.max(math.min(rank, line - 1), 0) or line
 -- As in `drains`: a ticket is renewed, or becomes a permit; and a limit in use goes on, since it has
 -- no more permits than that.
 if rank or live > 0 and live + ahead < limit then call('ZREM', ends, '') end
@@ -1086,12 +1091,12 @@ return {first and math.min(first, 9007199254740992) - now or false}
 inline redis_script const& await_permit() {
   static redis_script const script({part_common, part_permits, part_call_next, R"lua(
 call('ZCARD', ends)  -- before anything is written, its type has to show
-local _, lapsed = tickets()
+local line, lapsed = tickets()
 if lapsed > 0 then call_next(lapsed) end
 local ahead = call('ZRANK', turns, holder)
 if not ahead then return 1 end
 local live = call('ZCOUNT', ends, '(' .. decimal(now), '+inf')
-return live + ahead < limit_of(holder) and 1 or 0
+return live + math.min(ahead, line - 1) < limit_of(holder) and 1 or 0
 )lua"});
   return script;
 }

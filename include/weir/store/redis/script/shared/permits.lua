@@ -12,9 +12,9 @@ end
 --- two, by turn and by the instant at which they lapse; a hash has the limit of each ticket's last
 --- asking, and the channel of the process that asked. Permits are counted by their ends, so it does
 --- not matter how many of those that are over are still there: a step removes up to a thousand.
---- Tickets that have lapsed count as waiting while they are there, so a step removes them all; of
---- more than ten thousand the rest is left to the next steps, or strangers would wait for it.
---- Nearly always nobody is in line.
+--- A step removes all tickets that have lapsed; of more than ten thousand the rest is left to the
+--- next ones, or strangers would wait for it. The rest does not count as waiting, but a ticket that
+--- others are behind may have it ahead. Nearly always nobody is in line.
 local ends, fences, turns, lapses, limits = unpack(KEYS)
 local holder = ARGV[2]
 local function leave_line(...)  -- after `tickets`
@@ -22,8 +22,8 @@ local function leave_line(...)  -- after `tickets`
   call('HDEL', limits, ...)
   call('ZREM', turns, ...)
 end
--- How many wait, and how many tickets have lapsed. Where somebody waits, a wrong type of any of
--- these shows before something is written.
+-- How many wait, and how many tickets have lapsed, of which the holder's is none afterwards. Where
+-- somebody waits, a wrong type of any of these shows before something is written.
 local function tickets()
   local n, gone = call('ZCARD', turns), 0
   if n == 0 then return 0, 0 end
@@ -33,7 +33,12 @@ local function tickets()
     if #over > 0 then leave_line(unpack(over)) end
     gone = gone + #over
   until #over < 1000 or gone == 10000
-  return gone == 0 and n or call('ZCARD', turns), gone
+  if gone > 0 then n = call('ZCARD', turns) end
+  if gone == 10000 then
+    if tonumber(call('ZSCORE', lapses, holder) or now + 1) <= now then leave_line(holder) end
+    n = math.min(n, call('ZCOUNT', lapses, '(' .. decimal(now), '+inf'))
+  end
+  return n, gone
 end
 local function held()
   local fence = call('ZSCORE', fences, holder)
