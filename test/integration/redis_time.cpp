@@ -156,6 +156,33 @@ BOOST_AUTO_TEST_CASE(F102_fences_grow_at_a_replica_that_is_behind_and_lacks_the_
   }
 }
 
+// Its clock may be behind by so little that time does not go on from where it was.
+BOOST_AUTO_TEST_CASE(F102_fences_grow_at_a_replica_that_is_a_little_behind) {
+  moved m;
+  auto const ask = m.ask();
+  auto const fence = [&] { return ask(command::acquire_lock{"key", "me", 1h})->fence; };
+  auto const forget = [&] { m.there.ask("del '{weir:0}:l:key'"); };
+  // What was given is never far ahead of what is noted.
+  auto const first = fence();
+  auto last = first;
+  BOOST_TEST(weir_test::happens([&] {
+    forget();
+    last = fence();
+    auto const noted = std::stoull(m.there.ask("get '{weir:0}:time'"));
+    BOOST_TEST(last - noted <= 200'000U);
+    return last - first > 2'000'000;
+  }));
+  m.there.ask("set '{weir:0}:time' " + std::to_string(last));
+  m.there.ask("set '{weir:0}:fence' " + std::to_string(first));
+  m.there.move_clock(-1);
+  for (int i = 0; i != 2; ++i) {
+    forget();
+    auto const next = fence();
+    BOOST_TEST(next > last);
+    last = next;
+  }
+}
+
 // A server without room takes a note of the time from what drains it.
 BOOST_AUTO_TEST_CASE(F99_a_full_server_is_drained_after_its_clock_was_set_back) {
   moved m;

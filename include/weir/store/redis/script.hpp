@@ -38,8 +38,10 @@ inline constexpr std::int64_t redis_farthest = 315'360'000'000'000;
 /// The beginning of 2025. A clock that shows less is wrong: so one without a battery begins in
 /// 1970.
 inline constexpr std::int64_t redis_past = 1'735'689'600'000'000;
-/// How far fences go ahead of a time that goes on from a note, in microseconds: a note is up to a
-/// second old, and a replica may lack what was written in another one.
+/// How old the noted time is at most when a script runs on, in microseconds.
+inline constexpr std::int64_t redis_noted = 200'000;
+/// How far fences go ahead of a time that is behind the noted one, or goes on from it, in
+/// microseconds: a replica may lack what was written last, a note of a later time among it.
 inline constexpr std::int64_t redis_lead = 2'000'000;
 /// So many fields may go at once, when their time comes: what has more is removed in pieces (F80).
 inline constexpr std::int64_t redis_whole = 10'000;

@@ -70,6 +70,7 @@ static_assert(redis_exact == 9007199254740992);
 static_assert(redis_farthest == 315360000000000);
 static_assert(redis_lead == 2000000);
 static_assert(redis_more == 32768);
+static_assert(redis_noted == 200000);
 static_assert(redis_past == 1735689600000000);
 static_assert(redis_piece == 250);
 static_assert(redis_whole == 10000);
@@ -193,7 +194,7 @@ if not now then
   now, slack = t[1] * 1000000 + t[2], 60000
   local noted = clock and call('GET', clock)
   local seen = tonumber(noted or nil)
-  if clock and not (seen and seen - now <= 1000000 and now - seen <= 1000000) then
+  if clock and not (seen and seen - now <= 1000000 and now - seen <= 200000) then
     local ahead
     seen, ahead = (noted or ''):match('^(%d+)%+?(%d*)$')
     seen, ahead = tonumber(seen) or 0, tonumber(ahead) or 0
@@ -208,7 +209,7 @@ if not now then
     end
     now = now + ahead
     local behind = seen - now
-    if math.abs(behind) > 1000000 or ahead ~= was then
+    if behind > 1000000 or behind < -200000 or ahead ~= was then
       if behind > 1000000 then ahead, now = ahead + behind, seen end
       unnoted = string.format(ahead > 0 and '%d+%d' or '%d', now, ahead)
       if not redis.pcall('SET', clock, unnoted).err then
@@ -222,6 +223,7 @@ if not now then
     slack = slack + math.ceil(ahead / 1000)
     if ahead > 0 then lead = 2000000 end
   end
+  if seen and seen > now then lead = 2000000 end
 end
 local function decimal(number) return string.format('%d', number) end
 )lua";

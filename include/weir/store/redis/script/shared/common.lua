@@ -3,8 +3,9 @@
 --- minute, longer where its clock is behind and may be set right, and a hundred years where the time
 --- was told, which that clock knows nothing of.
 --- The clock may be set back, or be another server's after a failover. Time goes on from where it
---- was all the same (F99, F102): the last key has the time that was last noted, once in a second,
---- and what it was ahead of the clock, until the clock has come there by itself. A note that a full
+--- was all the same (F99, F102): the last key has the time that was last noted, a few times in a
+--- second, and what it was ahead of the clock, until the clock has come there by itself. Where the
+--- clock is behind by a second at most, only fences go on, by `lead`. A note that a full
 --- server did not take is `unnoted`, for who writes anyway. A bucket's key may be alone, where a slot
 --- moves: then it is the clock's time, with which nothing is given that is not there.
 --- Each run of a script pays for making its functions, for each of its keys and arguments, and for
@@ -16,7 +17,7 @@ if not now then
   now, slack = t[1] * 1000000 + t[2], 60000
   local noted = clock and call('GET', clock)
   local seen = tonumber(noted or nil)
-  if clock and not (seen and seen - now <= 1000000 and now - seen <= 1000000) then
+  if clock and not (seen and seen - now <= 1000000 and now - seen <= weir.redis_noted) then
     local ahead
     seen, ahead = (noted or ''):match('^(%d+)%+?(%d*)$')
     seen, ahead = tonumber(seen) or 0, tonumber(ahead) or 0
@@ -31,7 +32,7 @@ if not now then
     end
     now = now + ahead
     local behind = seen - now
-    if math.abs(behind) > 1000000 or ahead ~= was then
+    if behind > 1000000 or behind < -weir.redis_noted or ahead ~= was then
       if behind > 1000000 then ahead, now = ahead + behind, seen end
       unnoted = string.format(ahead > 0 and '%d+%d' or '%d', now, ahead)
       if not redis.pcall('SET', clock, unnoted).err then
@@ -45,6 +46,7 @@ if not now then
     slack = slack + math.ceil(ahead / 1000)
     if ahead > 0 then lead = weir.redis_lead end
   end
+  if seen and seen > now then lead = weir.redis_lead end
 end
 local function decimal(number) return string.format('%d', number) end
 
