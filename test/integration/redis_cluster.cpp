@@ -220,6 +220,36 @@ BOOST_AUTO_TEST_CASE(who_was_told_wrongly_whether_it_is_a_cluster_is_told_so) {
   io.run();
 }
 
+// Or who comes next would be free to use them with another one, and find none of the jobs.
+BOOST_AUTO_TEST_CASE(servers_that_were_emptied_are_told_the_number_of_shards_again) {
+  cluster nodes;
+  auto o = spread();
+  o.health_check_interval = 100ms;
+  bed on{nodes.addresses(), o};
+  auto const is_given = [&](std::string_view who) {
+    return happens(on.io, [&] {
+      auto const got = on(command::acquire_lock{"key", who, lasting});
+      return got.has_value() && got->granted;
+    });
+  };
+  auto const empty = [&] {
+    for (std::size_t i = 0; i != cluster::masters; ++i) nodes[i].ask("flushall");
+  };
+  BOOST_TEST(is_given("me"));
+  empty();
+  BOOST_TEST(is_given("other"));
+  BOOST_TEST(happens(on.io, [&] { return nodes[0].ask("-c get '{weir:0}:shards'") == "8"; }));
+  auto fewer = spread();
+  fewer.shards = 1;
+  bed wrong{nodes.addresses(), fewer};
+  BOOST_TEST(is_error(wrong(command::inspect_lock{"key"}), errc::invalid_option));
+  // The other way round, those who are there are told.
+  empty();
+  nodes[0].ask("-c set '{weir:0}:shards' 1");
+  BOOST_TEST(happens(
+      on.io, [&] { return is_error(on(command::inspect_lock{"key"}), errc::invalid_option); }));
+}
+
 BOOST_AUTO_TEST_CASE(F38_hints_come_by_message_from_every_node) {
   auto slow = spread();
   slow.poll_interval = 10s;

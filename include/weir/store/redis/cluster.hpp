@@ -294,8 +294,11 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
       this->node(nodes_.next_known());  // stays until every shard can be reached
     }
     if (troubled()) return look_soon();
+    if (counted_) count();
     // This also keeps the cluster alive, by what is under way, as long as it runs.
-    constexpr auto calm = std::chrono::seconds{30};
+    constexpr int beats = 15;
+    constexpr duration longest = std::chrono::seconds{30};
+    auto const calm = std::min(beats * options_.health_check_interval, longest);
     tick_.start(strand_, saturating_add(looked_at_, calm),
                 [self = shared_from_this()] { self->look(); });
   }
@@ -327,8 +330,12 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
   /// Once the first shard can be reached: is there, or let there be, the number of shards that we
   /// have?
   void count_shards() {
-    if (counted_ || count_) return;
-    if (shards_[0].node == nullptr || !shards_[0].node->link->up()) return;
+    if (counted_ || shards_[0].node == nullptr || !shards_[0].node->link->up()) return;
+    count();
+  }
+  /// Also now and then: the servers may have been emptied since, and used with another number.
+  void count() {
+    if (count_) return;
     count_ = std::make_shared<redis_shard_count>(
         names_, [weak = std::weak_ptr{shared_from_this()}](error_code ec) {
           if (auto const self = weak.lock()) self->counted(ec);
@@ -341,6 +348,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
     count_.reset();
     if (closed_) return;
     if (redis_refusal_stays(ec)) return refuse(ec);
+    if (ec && counted_) return;
     if (ec) return look_soon();
     counted_ = true;
     refused_ = {};

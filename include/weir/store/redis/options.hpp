@@ -23,7 +23,9 @@ struct redis_options {
   /// 1 to 64 letters, digits, `-`, `_`, `.` and `:`; otherwise commands are `invalid_option`.
   std::string_view prefix = "weir";
 
-  std::uint32_t shards = 1;  ///< from 1 to 1,024; for good, and checked at connect
+  /// From 1 to 1,024, for good: checked at connect, and now and then, since a server may be emptied
+  /// and used with another number.
+  std::uint32_t shards = 1;
 
   /// How long a command waits for a connection before it is `store_unavailable`; up to
   /// `limits::span`.
