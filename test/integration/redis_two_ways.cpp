@@ -231,4 +231,52 @@ BOOST_AUTO_TEST_CASE(R8_of_levels_without_visible_jobs_only_the_heads_are_read) 
   BOOST_TEST(asked_for < 2000);
 }
 
+// A megabyte takes a millisecond to be read, in which the server does nothing else.
+BOOST_AUTO_TEST_CASE(R8_who_has_a_lease_goes_on_and_ends_without_the_payload_being_read) {
+  server const s;
+  bed on{s.address(), unhurried()};
+  std::string const payload(1000, 'x');
+  std::array<new_job, 6> jobs{};
+  for (std::size_t i = 0; i != jobs.size(); ++i) {
+    jobs[i].id = numbered(i);
+    jobs[i].kind = "kind";
+    jobs[i].payload = payload;
+    jobs[i].retention = i == 1 ? 1h : 0s;
+  }
+  BOOST_TEST_REQUIRE(on(command::enqueue_jobs{"queue", jobs}).has_value());
+  auto const got = on(command::dequeue_jobs{"queue", "me", 0, 6, 1h}).value().jobs;
+  BOOST_TEST_REQUIRE(got.size() == jobs.size());
+  auto const by = [&](std::size_t i) { return got[i].fence; };
+  auto const id = [&](std::size_t i) { return got[i].id; };
+  s.ask("config set slowlog-max-len 10000");
+  s.ask("config set slowlog-log-slower-than 0");
+  std::array const ends{finished_job{id(0), by(0), {}}, finished_job{id(1), by(1), "result"}};
+  auto const completed = on(command::complete_jobs{"queue", ends}).value();
+  BOOST_TEST(on(command::start_job{"queue", id(2), by(2)}).has_value());
+  BOOST_TEST(on(command::extend_lease{"queue", id(2), by(2), 1h}).has_value());
+  BOOST_TEST(on(command::snooze_job{"queue", id(2), by(2), 1h, "memo"}).has_value());
+  BOOST_TEST(on(command::requeue_job{"queue", id(3), by(3), 1h, "reason"}).has_value());
+  BOOST_TEST(on(command::bury_job{"queue", id(4), by(4), "reason"}).has_value());
+  BOOST_TEST(on(command::relay_job{"queue", id(5), by(5)}).has_value());
+  s.ask("config set slowlog-log-slower-than -1");
+  for (auto const outcome : completed) BOOST_TEST((outcome == complete_outcome::completed));
+  for (std::size_t i = 1; i != 5; ++i) {
+    auto const found = on(command::find_job{"queue", id(i)}).value();
+    BOOST_TEST_REQUIRE(found.has_value());
+    BOOST_TEST(found->payload == payload);
+  }
+  raw with{s.port()};
+  auto const log = with.ask("SLOWLOG", "GET", "10000");
+  int records = 0;
+  int bodies = 0;
+  for (std::size_t i = 0; i + 2 < log.size(); ++i) {
+    if (log[i].value != "HGET" && log[i].value != "HMGET") continue;
+    auto const& field = log[i + 2].value;
+    records += field.size() == 16;
+    bodies += field.size() == 17 && field.ends_with('b');
+  }
+  BOOST_TEST(records > 0);
+  BOOST_TEST(bodies == 0);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

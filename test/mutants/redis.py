@@ -66,7 +66,7 @@ MUTANTS = [
      *in_lua("if start_frees_key[j.strategy] and not owner_of(j.key) then hold(j.key, j.id, 0) end",
              ""), JOBS),
     ("relayed_by_any_fence", "a job is relayed under any fence",
-     *in_lua("j = leased(ARGV[4], ARGV[5]) else", "j = find(ARGV[4]) else"), JOBS),
+     *in_lua("j = leased(ARGV[4], ARGV[5], true) else", "j = find(ARGV[4]) else"), JOBS),
     ("relayed_whatever_it_is", "a relay does not look at the payload",
      *in_lua("if not by_lease then\n  local body", "if false then\n  local body"), JOBS),
     ("ticks_among_jobs", "the queue that is relayed to is due in the other's scan",

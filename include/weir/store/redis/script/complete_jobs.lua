@@ -48,7 +48,7 @@ for i = 1, n do
     write()
     raw = call('HGET', jobs, id)
   end
-  if sound(id, raw) then
+  if sound(id, raw, true) then
     local _, vesting, _, last, holder, priority, ended, extras, _, _, _, _, strategy, _, _, _,
       retention = unpacked(form, raw)
     if vesting > now and by ~= 0 and by == last then

@@ -268,7 +268,7 @@ local form, long_body = '>I4I8I8I8I2BBBI4I8I8I2BBI4I8I8I8', 200
 )lua";
 
 inline constexpr char part_sound[] = R"lua(
-local function sound(id, raw)
+local function sound(id, raw, bodiless)
   if not raw or #raw < 85 then return false end
   local _, vesting, unclaimed, by, holder, _, ended, extras, _, deadline_from, deadline, key,
     strategy, policy, _, enqueued, retention, death, at = struct.unpack(form, raw)
@@ -276,22 +276,23 @@ local function sound(id, raw)
   if latest > 9007199254740992 or ended > 4 or extras > 3 or strategy > 5 or policy > 4 or key > 1024 or holder > 128 then
     return false
   end
-  local body = extras > 1 and call('HGET', jobs, id .. 'b')
+  local body = raw
+  at = at + key + holder
   if extras > 1 then
-    at = 1
-    if not body or #raw ~= 85 + key + holder then return false end
-  else
-    at, body = at + key + holder, raw
+    if #raw ~= at - 1 then return false end
+    at, body = 1, not bodiless and (call('HGET', jobs, id .. 'b') or '')
   end
-  if #body < at + 1 then return false end
-  local kind, headers, payload = struct.unpack('>I2', body, at), 0, #body - at - 1
-  if kind >= 32768 then
-    if payload < 2 then return false end
-    kind, headers, payload = kind - 32768, struct.unpack('>I2', body, at + 2), payload - 2
-  end
-  payload = payload - kind - headers
-  if payload < 0 or payload > 1048576 or kind > 1024 or headers > 4096 then
-    return false
+  if body then
+    if #body < at + 1 then return false end
+    local kind, headers, payload = struct.unpack('>I2', body, at), 0, #body - at - 1
+    if kind >= 32768 then
+      if payload < 2 then return false end
+      kind, headers, payload = kind - 32768, struct.unpack('>I2', body, at + 2), payload - 2
+    end
+    payload = payload - kind - headers
+    if payload < 0 or payload > 1048576 or kind > 1024 or headers > 4096 then
+      return false
+    end
   end
   if extras % 2 == 0 then return true end
   local notes = call('HGET', jobs, id .. 'n')
@@ -337,9 +338,9 @@ end
 )lua";
 
 inline constexpr char part_find[] = R"lua(
-local function look(id)
+local function look(id, bodiless)
   local raw = call('HGET', jobs, id)
-  if not sound(id, raw) then return nil, raw end
+  if not sound(id, raw, bodiless) then return nil, raw end
   local j = parse(id, raw)
   if not gone(j) then return j end
 end
@@ -351,14 +352,14 @@ end
 )lua";
 
 inline constexpr char part_leased[] = R"lua(
-local function leased(id, by)
-  local j = look(id)
+local function leased(id, by, bodiless)
+  local j = look(id, bodiless)
   if j and state_of(j) == LEASED and j.fence == tonumber(by) then return j end
 end
 )lua";
 
 inline constexpr char part_lease[] = R"lua(
-local j = leased(ARGV[4], ARGV[5])
+local j = leased(ARGV[4], ARGV[5], true)
 if not j then return 0 end
 )lua";
 
@@ -1169,7 +1170,7 @@ for i = 1, n do
     write()
     raw = call('HGET', jobs, id)
   end
-  if sound(id, raw) then
+  if sound(id, raw, true) then
     local _, vesting, _, last, holder, priority, ended, extras, _, _, _, _, strategy, _, _, _,
       retention = unpacked(form, raw)
     if vesting > now and by ~= 0 and by == last then
@@ -1913,7 +1914,7 @@ end
 call('HLEN', queue)  -- before anything is written, its type has to show: `grows` does not see it
 local by_lease = ARGV[5] ~= '0'
 local j
-if by_lease then j = leased(ARGV[4], ARGV[5]) else j = find(ARGV[4]) end
+if by_lease then j = leased(ARGV[4], ARGV[5], true) else j = find(ARGV[4]) end
 if by_lease and not j then return {2 + 1} end
 if not j or j.ended ~= PENDING then return {2} end
 if not by_lease then

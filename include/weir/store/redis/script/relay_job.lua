@@ -8,7 +8,7 @@
 call('HLEN', queue)  -- before anything is written, its type has to show: `grows` does not see it
 local by_lease = ARGV[5] ~= '0'
 local j
-if by_lease then j = leased(ARGV[4], ARGV[5]) else j = find(ARGV[4]) end
+if by_lease then j = leased(ARGV[4], ARGV[5], true) else j = find(ARGV[4]) end
 if by_lease and not j then return {weir.relay_outcome.last + 1} end
 if not j or j.ended ~= PENDING then return {weir.relay_outcome.not_found} end
 if not by_lease then
