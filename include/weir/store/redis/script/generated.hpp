@@ -513,7 +513,7 @@ end
 inline constexpr char part_possessor[] = R"lua(
 local function possessor(key)
   local id, stays = owner_of(key)
-  local o, reason = id and look(id), nil
+  local o, reason = id and look(id, true), nil
   if o and (o.key ~= key or not holds_while_waiting[o.strategy]) then o = nil end
   if stays and not o then return end
   if not o or state_of(o) ~= PENDING then return id, o end
@@ -524,7 +524,7 @@ local function possessor(key)
   end
   if not reason then return id, o end
   if not end_frees_key[o.strategy] then return id end
-  bury(o, reason)
+  if look(id) then bury(o, reason) end
 end
 )lua";
 

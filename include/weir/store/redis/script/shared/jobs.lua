@@ -259,11 +259,11 @@ end
 --- The job that has an enqueue key, by its id, and its record if it has one: its id may be another
 --- job's by now, if the key is held until_expired. One that waits and that nobody can claim any more
 --- gives the key up and is buried: then nobody has it. Unless the key is held until_expired: then
---- that job counts as ended, and has no record here. Nor has anybody a key whose job is damaged.
---- After `find` and `ends`.
+--- that job counts as ended, and has no record here. Nor has anybody a key whose job is damaged, a
+--- body that stands by itself excepted until it is needed. After `find` and `ends`.
 local function possessor(key)
   local id, stays = owner_of(key)
-  local o, reason = id and look(id), nil
+  local o, reason = id and look(id, true), nil
   if o and (o.key ~= key or not holds_while_waiting[o.strategy]) then o = nil end
   if stays and not o then return end
   if not o or state_of(o) ~= PENDING then return id, o end
@@ -274,7 +274,7 @@ local function possessor(key)
   end
   if not reason then return id, o end
   if not end_frees_key[o.strategy] then return id end
-  bury(o, reason)
+  if look(id) then bury(o, reason) end
 end
 
 ---@part tidy
