@@ -30,6 +30,7 @@ class strict_store {
     std::set<weir::job_id> damaged{};  ///< the records of these
     int refused = 0;                   ///< completions that were too large
     int away = 0;                      ///< so many completions do not reach it
+    int asked = 0;                     ///< for completions
   };
 
   explicit strict_store(memory s) : next_{std::move(s)} {}
@@ -53,6 +54,7 @@ class strict_store {
  protected:
   [[nodiscard]] weir::result<weir::command::complete_jobs::result> complete(
       weir::command::complete_jobs const& c) const {
+    ++habits_->asked;
     if (habits_->away != 0) {
       --habits_->away;
       return weir::errc::store_unavailable;
@@ -186,6 +188,29 @@ BOOST_AUTO_TEST_CASE(F59_what_a_store_refuses_at_once_is_stored_apart_too) {
   }
   BOOST_TEST(events[kind::completed] == 63);
   BOOST_TEST(events[kind::store_failed] == 1);
+}
+
+BOOST_AUTO_TEST_CASE(jobs_that_end_by_turns_of_queues_are_stored_by_one_command_for_each_queue) {
+  at_once.has().most = 1000;
+  weir::worker<strict_at_once, weir::manual_clock, weir::constant_backoff> w{
+      at_once,
+      {.concurrency = 20, .quantum = 1},
+      clock,
+      weir::constant_backoff{1s},
+      weir::id_source::seeded(7)};
+  std::map<std::string, std::vector<weir::job_id>> expected;
+  std::map<std::string, std::vector<weir::job_id>> completed;
+  w.on_event([&](weir::worker_event const& e) {
+    if (e.kind == kind::completed) completed[std::string{e.queue}].push_back(e.job->id);
+  });
+  w.handle<note>([](note const&) {});
+  for (int i = 0; i != 20; ++i) {
+    auto const* const queue = i % 2 == 0 ? "a" : "b";
+    expected[queue].push_back(enqueue("note", R"({"text":"","number":1})", queue));
+  }
+  start(w);
+  BOOST_TEST((completed == expected));   // each queue's in their order
+  BOOST_TEST(at_once.has().asked <= 4);  // one or two deliveries
 }
 
 BOOST_AUTO_TEST_SUITE_END()

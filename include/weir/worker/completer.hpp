@@ -20,6 +20,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,8 +35,13 @@ class completer {
 
   /// To be stored at the next `flush`.
   void add(std::shared_ptr<active_job> job, std::string stored) {
-    auto& to = core_->store.executes_now() ? at_once_ : line_of(job->queue).waiting;
-    to.push_back({std::move(job), std::move(stored)});
+    auto const queue_of = [](done const& d) -> std::string_view { return d.job->queue; };
+    bool const at_once = core_->store.executes_now();
+    auto& to = at_once ? at_once_ : line_of(job->queue).waiting;
+    // Those of a queue stand together, whatever came between them.
+    bool const is_last = !at_once || to.empty() || queue_of(to.back()) <= job->queue;
+    auto const behind = is_last ? to.end() : std::ranges::upper_bound(to, job->queue, {}, queue_of);
+    to.insert(behind, {std::move(job), std::move(stored)});
   }
 
   /// Stores what was added.
@@ -72,7 +78,7 @@ class completer {
   }
 
   /// Without a line and a coroutine, where the store executes at once: one command for those of a
-  /// queue that ended one after the other. Those that are not stored get into their queue's line.
+  /// queue. Those that are not stored get into their queue's line.
   void store_now() {
     auto all = std::exchange(at_once_, {});
     for (std::span<done> rest{all}; !rest.empty();) {
