@@ -3,12 +3,15 @@
 
 // How a worker starts, waits, keeps its leases, and ends.
 
+#include "weir/posting.hpp"
 #include "weir/testing/faulty_store.hpp"
 #include "worker_fixture.hpp"
 
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/system/errc.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -22,19 +25,26 @@ namespace {
 
 constexpr auto one = R"({"text":"","number":1})";
 
-/// One wait, until a certain time, finds no memory.
+/// One wait, until a certain time, finds no memory: it throws, or ends at once and says so.
 struct short_of_memory {
   [[nodiscard]] weir::steady_time steady_now() const noexcept { return clock.steady_now(); }
   template <class Token>
   auto async_wait_until(asio::any_io_executor ex, weir::steady_time t, Token&& token) const {
-    if (t == *fails_at) {
-      *fails_at = {};
-      throw std::bad_alloc{};
-    }
-    return clock.async_wait_until(std::move(ex), t, std::forward<Token>(token));
+    auto initiate = [self = *this](auto handler, asio::any_io_executor on, weir::steady_time at) {
+      if (at != *self.fails_at) {
+        self.clock.async_wait_until(on, at, std::move(handler));
+        return;
+      }
+      *self.fails_at = {};
+      if (!self.says_so) throw std::bad_alloc{};
+      auto const ec = make_error_code(boost::system::errc::not_enough_memory);
+      weir::post_completion(on, std::move(handler), ec);
+    };
+    return asio::async_initiate<Token, void(weir::error_code)>(initiate, token, std::move(ex), t);
   }
 
   weir::manual_clock clock;
+  bool says_so = false;
   std::shared_ptr<weir::steady_time> fails_at = std::make_shared<weir::steady_time>();
 };
 
@@ -362,6 +372,22 @@ BOOST_AUTO_TEST_CASE(F38_without_any_hint_a_job_is_found_within_the_poll_interva
   BOOST_TEST(calls == 0);
   pass(8s);
   BOOST_TEST(calls == 1);
+}
+
+BOOST_AUTO_TEST_CASE(R6_a_worker_whose_clock_has_no_memory_for_a_wait_looks_again) {
+  short_of_memory const failing{clock, true};
+  weir::worker<memory, short_of_memory, weir::constant_backoff> w{
+      store, {.poll = 5s}, failing, weir::constant_backoff{10s}, weir::id_source::seeded(1)};
+  int calls = 0;
+  w.handle<note>([&](note const&) { ++calls; });
+  enqueue("note", one);
+  ask(weir::command::snooze_queue{"default", 3s});  // nobody tells of its end
+  *failing.fails_at = clock.steady_now() + 3s;
+  start(w);
+  BOOST_TEST((*failing.fails_at == weir::steady_time{}));
+  pass(8s);
+  BOOST_TEST(calls == 1);
+  cancel();
 }
 
 BOOST_AUTO_TEST_SUITE_END()
