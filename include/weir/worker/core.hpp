@@ -367,11 +367,12 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
   std::size_t handless_lines = 0;         ///< lines of limits that wait for a hand
   std::function<void()> hand_is_free;     ///< called when there are such lines, or jobs that wait
   std::function<void(active_job&)> keep_notes;  ///< called when its handler noted something
-  bool const fires_schedules;                   ///< serves queues of schedules, and no others
-  turns due;                                    ///< the queues that may be claimed from
-  deference gives_way;                          ///< in queues with jobs of unknown kinds
-  bool has_ended = false;                       ///< its observer may be gone: it is told no more
-  bool stopping = false;                        ///< nothing is claimed or started any more
+  std::function<void()> deliver_ended;  ///< called at each renewal: see `handler_run::deliver`
+  bool const fires_schedules;           ///< serves queues of schedules, and no others
+  turns due;                            ///< the queues that may be claimed from
+  deference gives_way;                  ///< in queues with jobs of unknown kinds
+  bool has_ended = false;               ///< its observer may be gone: it is told no more
+  bool stopping = false;                ///< nothing is claimed or started any more
   steady_time give_up_at = steady_time::max();  ///< stopping: a store that fails is not asked again
                                                 ///< from here on
 

@@ -26,6 +26,7 @@
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -96,7 +97,13 @@ class handler_run {
         bookkeeping_{std::move(bookkeeping)},
         handlers_{handlers},
         posts_{context_bound_executor::make(
-            boost::asio::require(handlers, boost::asio::execution::blocking.never))} {}
+            boost::asio::require(handlers, boost::asio::execution::blocking.never))} {
+    // A handler that ends without memory is noted all the same.
+    auto const most = std::size_t{setup.options.concurrency} + setup.options.prefetch;
+    strands_.reserve(most);
+    delivered_.reserve(most);
+    ended_.reserve(most);
+  }
 
   /// Starts the handler of a job. Before a job that was not prepared its payload is decoded: that
   /// is work of the user's own functions, too.
@@ -139,6 +146,21 @@ class handler_run {
   [[nodiscard]] any_clock const& clock() const noexcept { return clock_; }
   void deliver_to(receiver who) { receive_ = std::move(who); }
 
+  /// Takes what has ended to the receiver, on the bookkeeping's strand: when it is posted, and when
+  /// there may have been no memory for that.
+  void deliver() {
+    {
+      std::lock_guard const lock{mutex_};
+      ended_.swap(delivered_);
+      will_deliver_ = false;
+    }
+    for (auto& ended : delivered_) {
+      if (ended.strand) strands_.push_back(std::move(ended.strand));
+    }
+    if (receive_) receive_(delivered_);
+    delivered_.clear();
+  }
+
  private:
   /// Brings a job back when its handler has ended, or was destroyed.
   struct way_back {
@@ -153,7 +175,7 @@ class handler_run {
       if (!what.job) return;
       try {
         handler_run::bring(to, std::move(what));
-      } catch (std::exception const&) {  // out of memory: its lease is kept until another ends
+      } catch (std::exception const&) {  // out of memory: the next renewal brings it
       }
     }
 
@@ -239,24 +261,11 @@ class handler_run {
     }
     try {
       self->bookkeeping_->post([self] { self->deliver(); });
-    } catch (...) {  // out of memory: the next one that ends brings these, too
+    } catch (...) {  // the next one that ends brings these, too, or the next renewal
       std::lock_guard const lock{self->mutex_};
       self->will_deliver_ = false;
       throw;
     }
-  }
-
-  void deliver() {
-    {
-      std::lock_guard const lock{mutex_};
-      ended_.swap(delivered_);
-      will_deliver_ = false;
-    }
-    for (auto& ended : delivered_) {
-      if (ended.strand) strands_.push_back(std::move(ended.strand));
-    }
-    if (receive_) receive_(delivered_);
-    delivered_.clear();
   }
 
   /// For one coroutine at a time: making one for each would cost more than starting it.

@@ -52,6 +52,9 @@ class job_run {
     made->runner_->deliver_to([weak = std::weak_ptr<job_run>{made}](auto& ended) {
       if (auto const self = weak.lock()) job_run::ended(self, ended);
     });
+    made->core_->deliver_ended = [weak = std::weak_ptr<runner>{made->runner_}] {
+      if (auto const handlers = weak.lock()) handlers->deliver();
+    };
     return made;
   }
 

@@ -58,6 +58,7 @@ class lease_renewer {
  private:
   static boost::asio::awaitable<void> run(std::shared_ptr<lease_renewer> self) {
     while (!self->stopped_) {
+      if (self->core_->deliver_ended) self->core_->deliver_ended();
       auto const now = self->core_->clock.steady_now();
       auto next = steady_time::max();
       starvation late;

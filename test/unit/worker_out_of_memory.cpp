@@ -1,0 +1,56 @@
+// Copyright (c) 2026 The weir authors
+// Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
+
+// A handler ends, and there is no memory to say so.
+
+#include "failing_allocations.hpp"
+#include "worker_fixture.hpp"
+
+#include <boost/asio/bind_executor.hpp>
+
+using namespace test;
+using weir_test::allocations_left;
+
+namespace {
+
+struct short_of_memory_fixture : worker_fixture {
+  /// Runs the handlers that wait for their thread.
+  void run_handlers() {
+    handlers.restart();
+    handlers.poll();
+    allocations_left = -1;
+    settle();
+  }
+
+  asio::io_context handlers;
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_SUITE(worker_out_of_memory, short_of_memory_fixture)
+
+BOOST_AUTO_TEST_CASE(R4_a_handler_that_ends_without_memory_is_heard_of_with_the_next_renewal) {
+  for (int left = 0; left != 3; ++left) {
+    BOOST_TEST_CONTEXT("allocations that succeed: " << left) {
+      auto w = make_worker({.lease = 30s});
+      w.handle<note>([&](note const& n) {
+        if (n.number == 0) allocations_left = left;
+      });
+      auto const id = enqueue("note", R"({"text":"","number":0})");
+      w.async_run(asio::bind_executor(handlers.get_executor(),
+                                      [this](weir::error_code ec) { ended = ec; }));
+      settle();
+      run_handlers();
+      pass(11s);
+      BOOST_TEST((find(id)->state == weir::job_state::completed));
+      BOOST_TEST(find(id)->attempts == 1U);
+      w.stop();
+      settle();
+      run_handlers();
+      BOOST_TEST(ended.has_value());
+      ended.reset();
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
