@@ -15,9 +15,13 @@
 #include "weir/time.hpp"
 #include "weir/worker/notes.hpp"
 
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/system_executor.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <atomic>
@@ -127,7 +131,8 @@ class job_context {
   ///
   /// @param bytes 1…`limits::checkpoint_size` of them
   /// @param token completes with `void(error_code)`; the default is `deferred`, so
-  ///        `co_await job.async_checkpoint(…)` works. Called on the handler's associated executor
+  ///        `co_await job.async_checkpoint(…)` works. Called on its associated executor; without
+  ///        one, on the strand of the coroutine that asks, or on the bookkeeping's
   /// Errors: `invalid_option` (there are no bytes), `payload_too_large`, both at once and with
   /// nothing handed over; `lease_lost`, and that of a store that refuses it (`store_full`,
   /// `disk_full`): then the next attempt has an earlier one; `operation_aborted`: cancelled, and
@@ -186,10 +191,12 @@ class job_context {
     void operator()(Handler&& handler, std::string text) const {
       auto& notes = of->notes_;
       auto const kept = notes.keep();  // the handler may be destroyed here, and what keeps the job
+      // What `cancel_after` puts around the handler is called there, too, and by one at a time.
+      auto const own = boost::asio::get_associated_executor(handler, get_executor());
       auto const inside = notes.enter();
-      auto const op = park<error_code>(inside ? notes.executor_inside()
-                                              : executor_type{boost::asio::system_executor{}},
-                                       std::forward<Handler>(handler));
+      auto const op = park<error_code>(
+          inside ? notes.executor_inside() : executor_type{boost::asio::system_executor{}},
+          boost::asio::bind_executor(own, std::forward<Handler>(handler)));
       try {
         if (!inside) {
           op->resume(boost::asio::error::operation_aborted);

@@ -8,6 +8,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancel_after.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
@@ -265,6 +266,43 @@ BOOST_AUTO_TEST_CASE(R7_who_waits_for_a_checkpoint_goes_with_the_context_of_the_
   handlers.poll();
   BOOST_TEST(asked == 1);
   BOOST_TEST(alive.use_count() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(R7_a_bound_to_the_wait_for_a_checkpoint_is_of_the_handlers_context) {
+  for (bool const stored : {false, true}) {
+    BOOST_TEST_CONTEXT("stored: " << stored) {
+      auto owned = std::make_unique<asio::io_context>();
+      auto const alive = std::make_shared<int>(0);
+      std::optional<weir::error_code> told;
+      {
+        memory const elsewhere{owned->get_executor(), {}, clock};
+        worker_type w{elsewhere, {.concurrency = 1}, clock, weir::constant_backoff{1s}};
+        w.handle<note>([&, alive](note const&, weir::job_context& c) -> asio::awaitable<void> {
+          auto const patience = stored ? weir::duration{1h} : weir::duration{1ms};
+          auto const [ec] = co_await c.async_checkpoint(
+              "x", asio::cancel_after(patience, asio::as_tuple(asio::use_awaitable)));
+          told = ec;
+        });
+        auto const job = new_job("note", one);
+        elsewhere.execute(weir::command::enqueue_jobs{"default", {&job, 1}}).value();
+        w.async_run(asio::bind_executor(handlers.get_executor(), [](weir::error_code) {}));
+        owned->poll();
+        handlers.restart();
+        handlers.poll();
+        if (stored) owned->poll();
+      }
+      if (stored) owned.reset();
+      // The worker's context, if there is one, does nothing.
+      handlers.restart();
+      while (!told && handlers.run_one_for(10s) != 0) {
+      }
+      BOOST_TEST((told == (stored ? weir::error_code{} : asio::error::operation_aborted)));
+      owned.reset();
+      handlers.restart();
+      handlers.poll();
+      BOOST_TEST(alive.use_count() == 1);
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_handler_that_is_bound_to_no_executor_is_called_on_the_workers) {

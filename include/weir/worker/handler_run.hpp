@@ -237,6 +237,8 @@ class handler_run {
       job->outcome = prepare(*job);
       if (job->prepared == nullptr) co_return;
     }
+    boost::asio::any_io_executor const strand = co_await boost::asio::this_coro::executor;
+    job->context.notes().runs_on(strand);
     job->outcome.how = handler_outcome::ending::failed;  // if it is destroyed
     try {
       if (self->around_.empty()) {

@@ -58,13 +58,17 @@ class handler_notes {
   [[nodiscard]] gate_pass enter() const noexcept {
     return gate_pass{bookkeeping_ ? bookkeeping_->gate() : nullptr};
   }
-  /// The bookkeeping's; where handlers without an executor are called.
+  /// For the worker: the strand of a coroutine, to stand as long as that runs.
+  void runs_on(boost::asio::any_io_executor const& strand) noexcept { strand_ = &strand; }
+  /// Where those without an executor of their own are called: the coroutine's strand, or the
+  /// bookkeeping's.
   [[nodiscard]] boost::asio::any_io_executor get_executor() const {
+    if (strand_ != nullptr) return *strand_;
     auto const inside = enter();
     if (!inside) return boost::asio::system_executor{};
     return executor_inside();
   }
-  /// The same, for who has entered.
+  /// The bookkeeping's, for who has entered.
   [[nodiscard]] boost::asio::any_io_executor executor_inside() const {
     if (!bookkeeping_) return boost::asio::system_executor{};
     return bookkeeping_->get();
@@ -175,6 +179,7 @@ class handler_notes {
   std::weak_ptr<void> job_;
   void (*wanted_)(void*) noexcept = nullptr;
   std::shared_ptr<gated_executor const> bookkeeping_;
+  boost::asio::any_io_executor const* strand_ = nullptr;
   mutable std::mutex mutex_;  ///< of what follows
   std::unique_ptr<body> body_;
 };
