@@ -459,6 +459,22 @@ BOOST_AUTO_TEST_CASE(an_answer_may_be_larger_than_a_message) {
   for (std::size_t i = 1; i != got.jobs.size(); ++i) BOOST_TEST(got.jobs[i].payload == large);
 }
 
+BOOST_AUTO_TEST_CASE(F60_what_waits_for_room_for_its_answer_holds_up_nothing_else) {
+  server s;
+  together all{s};
+  via one{all, all.add(asking())};
+  BOOST_TEST(one(command::inspect_lock{"elsewhere"}).has_value());  // there is a stream
+  stranger who{s};
+  claim_for(who, "", "mute");
+  who.overhear_one(names.questions("mute"));
+  auto const ignored = [](error_code, auto const&) {};
+  for (int i = 0; i != 20; ++i) {  // whose answers may be 80 MiB
+    one.store.async_execute(command::peek_jobs{"large", 100}, ignored);
+  }
+  one.store.async_execute(command::read_queue_stats{"small"}, ignored);
+  BOOST_TEST(happens(all.io, [&] { return who.heard().find("small") != std::string::npos; }));
+}
+
 BOOST_AUTO_TEST_CASE(what_fits_into_the_log_fits_into_a_question) {
   server s;
   together all{s};

@@ -395,7 +395,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     }
     if (auto const serves = service_; s == state::mine && serves) serves->resume();
     execute_here(waiting_.take());
-    execute_here(std::exchange(outgoing_, {}));
+    execute_here(take_outgoing());
     for (bool const schedules : {false, true}) {
       for (auto& w : std::exchange(line_of(schedules).waiting, {})) {
         await_here({part_ - nats_key_parts, schedules}, std::move(w));
@@ -482,7 +482,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
       if (on) on->forget_question(*q);
       ask_elsewhere(*q, false);
     }
-    for (auto& e : std::exchange(outgoing_, {})) wait(std::move(e));
+    for (auto& e : take_outgoing()) wait(std::move(e));
   }
   /// @param untouched it is certain that none of it was executed
   void ask_elsewhere(nats_asking& q, bool untouched) {
@@ -516,7 +516,8 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   // -------------------------------------------------------------------------------- questions
 
   void flush_soon(nats_link const& on) {
-    if (std::exchange(flushing_, true)) return;
+    bool const any = !outgoing_.empty() || !large_.empty();
+    if (!any || std::exchange(flushing_, true)) return;
     post_task(on.strand(), [self = shared_from_this()] {
       self->flushing_ = false;
       self->flush();
@@ -526,20 +527,18 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     auto const on = link_.lock();
     auto const room = on ? on->max_payload() : 0;
     if (room == 0 || state_ != state::theirs) return;
-    while (!outgoing_.empty() && state_ == state::theirs) {
+    while (state_ == state::theirs && !(outgoing_.empty() && large_.empty())) {
       auto const q = std::make_shared<nats_asking>(weak_from_this());
-      q->waits = is_wait(*outgoing_.front());
-      if (!q->waits && busy_ >= most_open) return;
       nats_begin_question(q->data, on->options().shards);
-      while (!outgoing_.empty() && q->errands.size() != most_commands &&
-             is_wait(*outgoing_.front()) == q->waits) {
-        auto const coming = outgoing_.front()->answer_bytes();
-        if (coming != 0 && has_no_room_for(coming, coming_ + q->coming, *on)) {
-          if (!q->errands.empty()) give(*on, q);
-          return;
+      while (q->errands.size() != most_commands) {
+        auto e = next(q->coming, *on);
+        if (!e) break;
+        bool const waits = is_wait(*e);
+        bool const goes = q->errands.empty() ? waits || busy_ < most_open : waits == q->waits;
+        if (!goes) {
+          put_back(std::move(e));
+          break;
         }
-        auto e = std::move(outgoing_.front());
-        outgoing_.pop_front();
         if (!e->leaves()) continue;
         auto const before = q->data.size();
         e->ask(q->data);
@@ -560,22 +559,52 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
             home_->leave(part_);       // once that is done
             continue;
           }
-          outgoing_.push_front(std::move(e));
+          put_back(std::move(e));
           break;
         }
         ++e->asked;
-        q->coming += coming;
+        q->waits = waits;
+        q->coming += e->answer_bytes();
         q->errands.push_back(std::move(e));
         if (q->later || q->data.size() >= batch_size) break;
       }
-      if (!q->errands.empty()) give(*on, q);
+      if (q->errands.empty()) return;
+      give(*on, q);
     }
+  }
+  /// What is to be asked next; null: nothing, or nothing for whose answer there is room. Who waits
+  /// for room stays before others that need some, and lets all others pass.
+  [[nodiscard]] std::shared_ptr<nats_errand> next(std::size_t coming, nats_link const& on) {
+    if (!large_.empty() && has_room_for(*large_.front(), coming, on)) return take_first(large_);
+    while (!outgoing_.empty()) {
+      auto e = take_first(outgoing_);
+      bool const waits = e->answer_bytes() != 0 && !large_.empty();
+      if (!waits && has_room_for(*e, coming, on)) return e;
+      large_.push_back(std::move(e));
+    }
+    return nullptr;
+  }
+  void put_back(std::shared_ptr<nats_errand> e) {
+    (e->answer_bytes() != 0 ? large_ : outgoing_).push_front(std::move(e));
   }
   /// A server ends the connection of who is too slow for what comes (F60). One answer may come in
   /// any case.
-  [[nodiscard]] static bool has_no_room_for(std::size_t answer, std::size_t others,
-                                            nats_link const& on) noexcept {
-    return others != 0 && others + answer > most_coming / on.options().shards;
+  [[nodiscard]] bool has_room_for(nats_errand const& e, std::size_t coming,
+                                  nats_link const& on) const noexcept {
+    auto const bytes = e.answer_bytes();
+    auto const others = coming_ + coming;
+    return bytes == 0 || others == 0 || others + bytes <= most_coming / on.options().shards;
+  }
+  [[nodiscard]] std::deque<std::shared_ptr<nats_errand>> take_outgoing() {
+    auto all = std::exchange(large_, {});
+    for (auto& e : std::exchange(outgoing_, {})) all.push_back(std::move(e));
+    return all;
+  }
+  [[nodiscard]] static std::shared_ptr<nats_errand> take_first(
+      std::deque<std::shared_ptr<nats_errand>>& from) {
+    auto first = std::move(from.front());
+    from.pop_front();
+    return first;
   }
   [[nodiscard]] static bool is_wait(nats_errand const& e) noexcept {
     return e.matter() == nats_matter::wait_for_permit || e.matter() == nats_matter::wait_for_jobs;
@@ -661,7 +690,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     // One that does not know a new command may know all others.
     if (current && !q->later) do_without_owner();
     execute_here(all);
-    if (auto const on = link_.lock(); on && !outgoing_.empty()) flush_soon(*on);
+    if (auto const on = link_.lock()) flush_soon(*on);
   }
   void answered(std::shared_ptr<nats_asking> const& q, std::string_view rest) {
     auto const text = std::exchange(q->heard, {}).append(rest);
@@ -699,7 +728,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     }
     if (!from.complete()) return lost(q, false);
     if (ends) find_another();
-    if (auto const on = link_.lock(); on && !outgoing_.empty()) flush_soon(*on);
+    if (auto const on = link_.lock()) flush_soon(*on);
   }
 
   /// Of one question nothing more is to be expected.
@@ -722,7 +751,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   void ask_nobody() {
     if (state_ != state::theirs) return;
     state_ = state::unknown;
-    for (auto& e : std::exchange(outgoing_, {})) wait(std::move(e));
+    for (auto& e : take_outgoing()) wait(std::move(e));
   }
   /// Nobody listened. Where it is a matter of moments that another server knows who does, it is
   /// asked once more.
@@ -907,6 +936,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   std::function<void(bool)> taken_;       // from a living owner, for balance
   nats_waiting<nats_errand> waiting_;     // until it is known who the owner is
   std::deque<std::shared_ptr<nats_errand>> outgoing_;
+  std::deque<std::shared_ptr<nats_errand>> large_;  // outgoing, until there is room for its answer
   std::map<std::uint64_t, std::shared_ptr<nats_asking>> open_;
   std::uint64_t given_ = 0;  // questions
   std::size_t busy_ = 0;     // of those, the ones that do not wait for hints
