@@ -9,6 +9,7 @@
 #include "nats_together.hpp"
 #include "patience.hpp"
 #include "weir/limiter.hpp"
+#include "weir/limits.hpp"
 #include "weir/rule/shards.hpp"
 #include "weir/store/nats/wire.hpp"
 #include "weir/testing/fault_proxy.hpp"
@@ -31,7 +32,9 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -473,6 +476,47 @@ BOOST_AUTO_TEST_CASE(F60_what_waits_for_room_for_its_answer_holds_up_nothing_els
   }
   one.store.async_execute(command::read_queue_stats{"small"}, ignored);
   BOOST_TEST(happens(all.io, [&] { return who.heard().find("small") != std::string::npos; }));
+}
+
+BOOST_AUTO_TEST_CASE(F60_the_answers_of_all_shards_that_may_come_together_are_bounded) {
+  server s;
+  together all{s};
+  auto o = asking();
+  o.shards = 64;
+  via one{all, all.add(o)};
+  BOOST_TEST(one(command::inspect_lock{"elsewhere"}).has_value());  // there is a stream
+  stranger who{s};
+  std::string refused;
+  detail::nats_put_answer(refused, 0, make_error_code(errc::store_full), hint{});
+  who.answer(names.questions("strange"),
+             detail::nats_answer_piece(detail::nats_piece::whole, 0) += refused);
+  std::map<std::size_t, std::string> queues;  // by their shards
+  for (int i = 0; queues.size() != o.shards; ++i) {
+    auto const queue = "queue " + std::to_string(i);
+    queues.emplace(rule::shard_of(queue, o.shards), queue);
+  }
+  for (std::uint32_t i = 0; i != o.shards; ++i) {
+    who.publish(names.owner(detail::nats_key_parts + i), "weir:o1 strange");
+  }
+  std::size_t ended = 0;
+  auto const ends = [&](error_code ec, auto const&) { ended += ec == errc::store_full ? 1 : 0; };
+  auto const all_end = [&](std::size_t many) {
+    return happens(all.io, [&] {
+      (void)who.answer_what_was_asked();
+      return ended == many;
+    });
+  };
+  for (auto const& [n, queue] : queues) {
+    one.store.async_execute(command::read_queue_stats{queue}, ends);
+  }
+  BOOST_TEST_REQUIRE(all_end(o.shards));  // so that it knows whom to ask
+  for (auto const& [n, queue] : queues) {
+    one.store.async_execute(command::peek_jobs{queue, 100}, ends);
+  }
+  BOOST_TEST(one(command::inspect_lock{"elsewhere"}).has_value());  // and it has asked
+  auto const asked = static_cast<std::size_t>(who.answer_what_was_asked("queue"));
+  BOOST_TEST(asked * limits::answer_bytes <= 64U << 20U);
+  BOOST_TEST(all_end(2 * o.shards));
 }
 
 BOOST_AUTO_TEST_CASE(what_fits_into_the_log_fits_into_a_question) {

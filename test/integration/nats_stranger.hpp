@@ -71,8 +71,8 @@ class stranger {
     answer_ = std::move(said);
     write("SUB " + subject + " 3\r\n");
   }
-  /// Answers what has come until now. @return how many questions that were
-  int answer_what_was_asked() {
+  /// Answers what has come until now. @return how many questions that were, with this in them
+  int answer_what_was_asked(std::string_view what = {}) {
     int answered = 0;
     write("PING\r\n");
     for (auto said = line(); said != "PONG"; said = line()) {
@@ -82,9 +82,8 @@ class stranger {
       std::string to;
       std::size_t size = 0;
       words >> word >> word >> word >> to >> size;
-      skip(size);
+      answered += take(size).find(what) != std::string::npos ? 1 : 0;
       write("PUB " + to + " " + std::to_string(answer_.size()) + "\r\n" + answer_ + "\r\n");
-      ++answered;
     }
     return answered;
   }
@@ -123,10 +122,12 @@ class stranger {
     return out;
   }
 
-  /// Reads over so many bytes, and the end of the line behind them.
-  void skip(std::size_t size) {
+  /// Reads so many bytes, and the end of the line behind them.
+  std::string take(std::size_t size) {
     while (read_.size() < size + 2) read_more();
+    auto out = read_.substr(0, size);
     read_.erase(0, size + 2);
+    return out;
   }
 
   boost::asio::io_context io_{};

@@ -173,7 +173,6 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   static constexpr int most_asked = 16;                   // of a command, each time in vain
   static constexpr std::size_t longest_owner = 64;        // bytes of its name
   static constexpr std::size_t most_heard = 256U << 20U;  // bytes of an answer in pieces
-  static constexpr std::size_t most_coming = 60U << 20U;  // bytes of answers; a server keeps 64 MiB
   static constexpr int most_claims = 4;                   // in a minute
   static constexpr duration least_patience = std::chrono::seconds{1};
   static constexpr std::string_view tag = "weir:o1 ";
@@ -473,7 +472,8 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     auto const open = std::exchange(open_, {});
     state_ = state::unknown;
     if (auto const taken = std::exchange(taken_, {})) taken(false);
-    busy_ = coming_ = 0;
+    busy_ = 0;
+    came(coming_);
     pulse_.stop();
     watching_ = false;
     if (on) on->owns(part_, false);
@@ -531,7 +531,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
       auto const q = std::make_shared<nats_asking>(weak_from_this());
       nats_begin_question(q->data, on->options().shards);
       while (q->errands.size() != most_commands) {
-        auto e = next(q->coming, *on);
+        auto e = next(*on);
         if (!e) break;
         bool const waits = is_wait(*e);
         bool const goes = q->errands.empty() ? waits || busy_ < most_open : waits == q->waits;
@@ -565,35 +565,40 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
         ++e->asked;
         q->waits = waits;
         q->coming += e->answer_bytes();
+        coming_ += e->answer_bytes();
+        on->expect(e->answer_bytes());
         q->errands.push_back(std::move(e));
         if (q->later || q->data.size() >= batch_size) break;
       }
-      if (q->errands.empty()) return;
+      if (q->errands.empty()) break;
       give(*on, q);
     }
+    if (large_.empty() || std::exchange(wants_room_, true)) return;
+    on->when_there_is_room([weak = weak_from_this()] {
+      auto const self = weak.lock();
+      auto const link = self ? self->link_.lock() : nullptr;
+      if (!link) return;
+      self->wants_room_ = false;
+      self->flush_soon(*link);
+    });
   }
   /// What is to be asked next; null: nothing, or nothing for whose answer there is room. Who waits
   /// for room stays before others that need some, and lets all others pass.
-  [[nodiscard]] std::shared_ptr<nats_errand> next(std::size_t coming, nats_link const& on) {
-    if (!large_.empty() && has_room_for(*large_.front(), coming, on)) return take_first(large_);
+  [[nodiscard]] std::shared_ptr<nats_errand> next(nats_link const& on) {
+    auto const may_go = [&](nats_errand const& e) {
+      return e.answer_bytes() == 0 || on.has_room_for(e.answer_bytes(), coming_);
+    };
+    if (!large_.empty() && may_go(*large_.front())) return take_first(large_);
     while (!outgoing_.empty()) {
       auto e = take_first(outgoing_);
       bool const waits = e->answer_bytes() != 0 && !large_.empty();
-      if (!waits && has_room_for(*e, coming, on)) return e;
+      if (!waits && may_go(*e)) return e;
       large_.push_back(std::move(e));
     }
     return nullptr;
   }
   void put_back(std::shared_ptr<nats_errand> e) {
     (e->answer_bytes() != 0 ? large_ : outgoing_).push_front(std::move(e));
-  }
-  /// A server ends the connection of who is too slow for what comes (F60). One answer may come in
-  /// any case.
-  [[nodiscard]] bool has_room_for(nats_errand const& e, std::size_t coming,
-                                  nats_link const& on) const noexcept {
-    auto const bytes = e.answer_bytes();
-    auto const others = coming_ + coming;
-    return bytes == 0 || others == 0 || others + bytes <= most_coming / on.options().shards;
   }
   [[nodiscard]] std::deque<std::shared_ptr<nats_errand>> take_outgoing() {
     auto all = std::exchange(large_, {});
@@ -617,7 +622,6 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     if (open_.empty()) heard_ = q->since;  // nothing was to be heard before
     open_.emplace(given_, q);
     if (!q->waits) ++busy_;
-    coming_ += q->coming;
     on.ask_owner(q);
     watch(on);
   }
@@ -637,7 +641,12 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     q->over = true;
     if (open_.erase(q->order) == 0) return;
     if (!q->waits) --busy_;
-    coming_ -= q->coming;
+    came(q->coming);
+  }
+  /// So many bytes of answers have come, or will not.
+  void came(std::size_t bytes) {
+    coming_ -= bytes;
+    if (auto const on = link_.lock(); on && bytes != 0) on->came(bytes);
   }
 
   /// Something was heard of a question.
@@ -706,7 +715,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
       q->errands[a->place].reset();
       --q->open;
       q->coming -= e->answer_bytes();
-      coming_ -= e->answer_bytes();
+      came(e->answer_bytes());
       if (nats_is_owners_own(a->error, e->only_reads())) {
         own.push_back(e);
       } else if (a->error == errc::closed) {  // it was not executed: the owner gives up its place
@@ -942,7 +951,8 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   std::size_t busy_ = 0;     // of those, the ones that do not wait for hints
   std::size_t coming_ = 0;   // bytes that their answers may have
   bool flushing_ = false;
-  steady_time heard_{};  // of the owner
+  bool wants_room_ = false;  // for answers
+  steady_time heard_{};      // of the owner
   bool watching_ = false;
   steady_time pulse_at_{};
   std::array<waiters, 2> lines_;  // for the jobs, and for the schedules
