@@ -84,7 +84,9 @@ class outage {
   /// beginning now.
   error_code gives_up() noexcept {
     auto const own = error();
-    return own ? failed(own) : explained(errc::store_unavailable, "no connection so far");
+    return own ? failed(own)
+               : explained(errc::store_unavailable,
+                           reached_ ? "it did not serve this in time" : "no connection so far");
   }
 
   /// The user has done it, and nothing was tried yet. Nobody is told.
@@ -96,6 +98,7 @@ class outage {
 
   /// The store answers.
   void recovered() noexcept {
+    reached_ = true;
     if (!away_.load(std::memory_order_relaxed)) return;
     try {
       std::string line;
@@ -144,7 +147,8 @@ class outage {
 
   std::string const who_;
   std::atomic<bool> away_{false};
-  mutable std::mutex mutex_;  ///< of what follows
+  std::atomic<bool> reached_{false};  ///< at any time
+  mutable std::mutex mutex_;          ///< of what follows
   store_failure last_{};
   std::vector<std::string> told_;    ///< in this outage
   std::vector<std::string> warned_;  ///< in all
