@@ -39,17 +39,7 @@ template <class C>
   requires command::waits_for_event<C>
 class nats_wait final : public nats_errand {
  public:
-  /// @param pending how many there are of them, and of others; null: they are not counted
-  nats_wait(nats_operation<C> op, C const& c,
-            std::shared_ptr<std::atomic<std::size_t>> pending = {})
-      : pending_{std::move(pending)},
-        operation_{std::move(op)},
-        command_{c} {
-    if (pending_) ++*pending_;
-  }
-  ~nats_wait() override {
-    if (pending_) --*pending_;
-  }
+  nats_wait(nats_operation<C> op, C const& c) : operation_{std::move(op)}, command_{c} {}
 
   [[nodiscard]] C const& command() const noexcept { return command_.get(); }
   [[nodiscard]] nats_operation<C> const& operation() const noexcept { return operation_; }
@@ -76,7 +66,6 @@ class nats_wait final : public nats_errand {
   }
 
  private:
-  std::shared_ptr<std::atomic<std::size_t>> pending_;
   nats_operation<C> operation_;
   owned_command<C> command_;
 };

@@ -229,12 +229,8 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
           if (self) self->tell_.unfit();
         });
     note(op);
-    if constexpr (command::waits_for_event<C>) {
-      if constexpr (is_arm) replace_arm(c.schedules, op, to);
-      home_->execute(part_, std::make_shared<nats_wait<C>>(std::move(op), c, on.pending()));
-    } else {
-      home_->execute(part_, nats_errand_of(std::move(op), c, told, on.pending()));
-    }
+    if constexpr (is_arm) replace_arm(c.schedules, op, to);
+    home_->execute(part_, nats_errand_of(std::move(op), c, told, on.pending()));
   }
   void note(std::weak_ptr<parked_base> op) {
     if (under_way_.size() >= crowded_) {
