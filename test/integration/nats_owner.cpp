@@ -606,7 +606,7 @@ BOOST_AUTO_TEST_CASE(F82_an_owner_that_does_not_know_a_new_command_is_asked_for_
       ended = true;
     });
     BOOST_TEST_REQUIRE(happens(all.io, [&] {
-      questions += who.answer_what_was_asked();
+      questions += who.answer_what_was_asked("queue");
       return ended;
     }));
     return questions;
