@@ -316,6 +316,28 @@ BOOST_AUTO_TEST_CASE(only_what_version_1_cannot_say_is_written_in_version_2) {
   BOOST_TEST(version(std::move(writer).take()) == 1);
 }
 
+BOOST_AUTO_TEST_CASE(R4_jobs_do_not_get_the_headers_of_those_of_an_earlier_command) {
+  auto carrying = make_job(1);
+  carrying.headers = "1:a,1:b,";
+  auto const plain = make_job(2);
+  command::relay_job relay{.queue = "q", .id = carrying.id, .fence = 3, .to = "r"};
+  relay.next = relay.jobs = {&carrying, 1};
+  auto plain_relay = relay;
+  plain_relay.next = plain_relay.jobs = {&plain, 1};
+  nats_batch_writer writer{{id_of(7), 1}};
+  writer.add(relay, std::nullopt);
+  writer.add(command::enqueue_jobs{"q", {&plain, 1}}, std::nullopt);
+  writer.add(plain_relay, std::nullopt);
+  auto const message = std::move(writer).take();
+  std::vector<std::string> headers;
+  nats_batch_reader reader{message};
+  BOOST_TEST(reader.for_each([&](auto const& c, auto) {
+    if constexpr (requires { c.jobs[0].headers; }) headers.emplace_back(c.jobs[0].headers);
+    if constexpr (requires { c.next[0].headers; }) headers.emplace_back(c.next[0].headers);
+  }));
+  BOOST_TEST((headers == std::vector<std::string>{"1:a,1:b,", "1:a,1:b,", "", "", ""}));
+}
+
 BOOST_AUTO_TEST_CASE(a_damaged_message_ends_where_it_is_damaged) {
   nats_batch_writer writer{{id_of(7), 1}};
   writer.add(command::pause_queue{"q"}, std::nullopt);

@@ -119,7 +119,8 @@ class nats_command_reader {
  private:
   template <bool Extended, class Job>
   static void read_jobs(compact_reader& from, std::span<Job const>& to, std::vector<Job>& jobs) {
-    jobs.resize(std::min<std::size_t>(from.count(), limits::batch + 1));
+    // Anew: of a command of version 1 no headers are read, and an earlier one's would stay.
+    jobs.assign(std::min<std::size_t>(from.count(), limits::batch + 1), Job{});
     for (auto& j : jobs) job_fields<Extended>(from, j);
     to = jobs;
   }
