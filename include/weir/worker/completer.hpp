@@ -20,7 +20,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,13 +34,8 @@ class completer {
 
   /// To be stored at the next `flush`.
   void add(std::shared_ptr<active_job> job, std::string stored) {
-    auto const queue_of = [](done const& d) -> std::string_view { return d.job->queue; };
-    bool const at_once = core_->store.executes_now();
-    auto& to = at_once ? at_once_ : line_of(job->queue).waiting;
-    // Those of a queue stand together, whatever came between them.
-    bool const is_last = !at_once || to.empty() || queue_of(to.back()) <= job->queue;
-    auto const behind = is_last ? to.end() : std::ranges::upper_bound(to, job->queue, {}, queue_of);
-    to.insert(behind, {std::move(job), std::move(stored)});
+    auto& to = core_->store.executes_now() ? at_once_ : line_of(job->queue).waiting;
+    to.push_back({std::move(job), std::move(stored)});
   }
 
   /// Stores what was added.
@@ -81,6 +75,9 @@ class completer {
   /// queue. Those that are not stored get into their queue's line.
   void store_now() {
     auto all = std::exchange(at_once_, {});
+    // Those of a queue are to stand together, whatever ended between them.
+    auto const in_order = [](done const& a, done const& b) { return a.job->queue < b.job->queue; };
+    if (!std::ranges::is_sorted(all, in_order)) std::ranges::sort(all, in_order);
     for (std::span<done> rest{all}; !rest.empty();) {
       auto const& queue = rest.front().job->queue;
       auto const others =

@@ -601,6 +601,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     (e->answer_bytes() != 0 ? large_ : outgoing_).push_front(std::move(e));
   }
   [[nodiscard]] std::deque<std::shared_ptr<nats_errand>> take_outgoing() {
+    wants_room_ = false;  // the connection that was to say so may be another one
     auto all = std::exchange(large_, {});
     for (auto& e : std::exchange(outgoing_, {})) all.push_back(std::move(e));
     return all;
