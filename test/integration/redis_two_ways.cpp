@@ -316,4 +316,28 @@ BOOST_AUTO_TEST_CASE(R8_who_asks_for_a_key_that_is_taken_does_not_have_the_paylo
   BOOST_TEST(on(command::peek_jobs{"queue", 10}).value().size() == 1U);
 }
 
+BOOST_AUTO_TEST_CASE(R8_a_step_buries_few_jobs_whose_payloads_are_large) {
+  server const s;
+  bed on{s.address(), unhurried()};
+  constexpr std::uint32_t many = 16;
+  std::string const payload(limits::payload_size, 'x');
+  for (std::uint64_t i = 0; i != many; ++i) {
+    std::array<new_job, 1> job{};
+    job[0].id = numbered(i);
+    job[0].kind = "kind";
+    job[0].payload = payload;
+    job[0].deadline = 1us;
+    BOOST_TEST_REQUIRE(on(command::enqueue_jobs{"queue", job}).has_value());
+  }
+  std::uint32_t buried = 0;
+  for (int steps = 0; buried != many && steps != 10; ++steps) {
+    auto const got = on(command::dequeue_jobs{"queue", "me", 0, 100, 1h}).value();
+    BOOST_TEST(got.dead_lettered > 0U);
+    BOOST_TEST(got.dead_lettered <= 5U);
+    buried += got.dead_lettered;
+    BOOST_TEST(got.more == (buried != many));
+  }
+  BOOST_TEST(buried == many);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

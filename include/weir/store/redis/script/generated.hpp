@@ -294,7 +294,7 @@ local function sound(id, raw, bodiless)
       return false
     end
   end
-  if extras % 2 == 0 then return true end
+  if extras % 2 == 0 then return true, body end
   local notes = call('HGET', jobs, id .. 'n')
   if not notes or #notes < 6 then return false end
   local memo, result = struct.unpack('>I2I4', notes)
@@ -305,7 +305,7 @@ local function sound(id, raw, bodiless)
     progress, checkpoint = struct.unpack('>I2I4', notes, 7)
   end
   reason = reason - memo - result - progress - checkpoint
-  return memo <= 1024 and result <= 1048576 and progress <= 1024 and checkpoint <= 65536 and reason >= 0 and reason <= 4096
+  return memo <= 1024 and result <= 1048576 and progress <= 1024 and checkpoint <= 65536 and reason >= 0 and reason <= 4096, body
 end
 )lua";
 
@@ -585,10 +585,11 @@ local function claim_all(members, holder, lease, latest)
   local old, index_new, ends, records, k, number = {}, {}, {}, {}, 0, nil
   local by_end, by_rank, size = decimal(till), pack('>I8', till), #holder
   for i = 1, #ids do
-    local id, raw, reason, whole = ids[i], found[i], nil, false
+    local id, raw, reason, whole, good, body = ids[i], found[i], nil, false, false, nil
     local attempts, vesting, held_by, priority, ended, extras, max_attempts, deadline_from, deadline,
       key, _
-    if #id == 16 and sound(id, raw) then
+    if #id == 16 then good, body = sound(id, raw) end
+    if good then
       attempts, vesting, _, _, held_by, priority, ended, extras, max_attempts, deadline_from,
         deadline, key = unpacked('>I4I8I8I8I2BBBI4I8I8I2', raw)
       whole = ended == PENDING and vesting <= latest and priority == members[i]:byte()
@@ -615,6 +616,9 @@ local function claim_all(members, holder, lease, latest)
     if reason then
       rare.bury(id, raw, reason)
       buried = buried + 1
+      room = room - #body  -- it was read
+      full = room < 0
+      if full then break end
     elseif whole then
       if extras == 0 then
         room = room - #raw - size

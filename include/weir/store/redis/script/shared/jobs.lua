@@ -6,7 +6,8 @@ local form, long_body = 'weir.redis_record.form', 200
 ---@part sound
 --- Can a record be read, with what the job has besides? Is nothing of it longer than weir makes it,
 --- and so fits into an answer? `bodiless`: a body that stands by itself is not looked at, since to
---- read one of a megabyte takes a millisecond. After `queue` and `form`.
+--- read one of a megabyte takes a millisecond; otherwise it is the second result. After `queue` and
+--- `form`.
 local function sound(id, raw, bodiless)
   if not raw or #raw < weir.redis_record.size then return false end
   local _, vesting, unclaimed, by, holder, _, ended, extras, _, deadline_from, deadline, key,
@@ -37,7 +38,7 @@ local function sound(id, raw, bodiless)
       return false
     end
   end
-  if extras % 2 == 0 then return true end
+  if extras % 2 == 0 then return true, body end
   local notes = call('HGET', jobs, id .. 'n')
   if not notes or #notes < 6 then return false end
   local memo, result = struct.unpack('>I2I4', notes)
@@ -50,7 +51,7 @@ local function sound(id, raw, bodiless)
   reason = reason - memo - result - progress - checkpoint
   return memo <= weir.limits.memo_size and result <= weir.limits.payload_size and --\
     progress <= weir.limits.progress_size and checkpoint <= weir.limits.checkpoint_size and --\
-    reason >= 0 and reason <= weir.limits.reason_size
+    reason >= 0 and reason <= weir.limits.reason_size, body
 end
 
 ---@part record
@@ -328,9 +329,9 @@ end
 
 ---@part claim_all
 --- Claims these members of the index, which vest at `latest` at the latest, and buries those that
---- cannot be claimed, or are damaged, up to a hundred. They are written together. It ends before a job that the answer
---- has no room for
---- (`full`). After `fits` and `claim_rarely`.
+--- cannot be claimed, or are damaged, up to a hundred. They are written together. It ends before a
+--- job that the answer has no room for (`full`); what is buried takes room as well. After `fits` and
+--- `claim_rarely`.
 local out, claims, buried, damaged, stale, given, rare, full = {}, 0, 0, 0, 0, {}, nil, false
 local function enough() return buried + damaged + stale >= weir.rule.burials_per_dequeue end
 local pack, unpacked, char = struct.pack, struct.unpack, string.char
@@ -341,10 +342,11 @@ local function claim_all(members, holder, lease, latest)
   local old, index_new, ends, records, k, number = {}, {}, {}, {}, 0, nil
   local by_end, by_rank, size = decimal(till), pack('>I8', till), #holder
   for i = 1, #ids do
-    local id, raw, reason, whole = ids[i], found[i], nil, false
+    local id, raw, reason, whole, good, body = ids[i], found[i], nil, false, false, nil
     local attempts, vesting, held_by, priority, ended, extras, max_attempts, deadline_from, deadline,
       key, _
-    if #id == 16 and sound(id, raw) then
+    if #id == 16 then good, body = sound(id, raw) end
+    if good then
       attempts, vesting, _, _, held_by, priority, ended, extras, max_attempts, deadline_from,
         deadline, key = unpacked('weir.redis_record.form_to_key_size', raw)
       whole = ended == PENDING and vesting <= latest and priority == members[i]:byte()
@@ -371,6 +373,9 @@ local function claim_all(members, holder, lease, latest)
     if reason then
       rare.bury(id, raw, reason)
       buried = buried + 1
+      room = room - #body  -- it was read
+      full = room < 0
+      if full then break end
     elseif whole then
       if extras == 0 then
         room = room - #raw - size
