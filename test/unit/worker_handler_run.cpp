@@ -11,12 +11,14 @@
 #include <boost/asio/cancel_after.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/execution_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <set>
 #include <thread>
@@ -27,6 +29,22 @@ using kind = weir::worker_event_kind;
 namespace {
 
 constexpr auto one = R"({"text":"","number":1})";
+
+/// Does something in the midst of the end of its context.
+class last_act final : public asio::execution_context::service {
+ public:
+  using key_type = last_act;
+  static inline asio::execution_context::id id;
+
+  last_act(asio::execution_context& owner, std::function<void()> what)
+      : service{owner},
+        act_{std::move(what)} {}
+
+ private:
+  void shutdown() noexcept override { act_(); }
+
+  std::function<void()> act_;
+};
 
 /// The handlers' executor is a context that runs only when it is told to.
 struct handlers_apart : worker_fixture {
@@ -266,6 +284,27 @@ BOOST_AUTO_TEST_CASE(R7_who_waits_for_a_checkpoint_goes_with_the_context_of_the_
   handlers.poll();
   BOOST_TEST(asked == 1);
   BOOST_TEST(alive.use_count() == 1);
+}
+
+BOOST_AUTO_TEST_CASE(R7_a_handler_is_not_begun_again_and_again_while_its_context_ends) {
+  auto owned = std::make_unique<asio::io_context>();
+  auto w = make_worker();
+  w.handle<note>([](note const&) -> asio::awaitable<void> { co_return; });
+  w.async_run(asio::bind_executor(owned->get_executor(), [](weir::error_code) {}));
+  constexpr int most = 1000;
+  int steps = 0;
+  asio::make_service<last_act>(*owned, [&] {
+    enqueue("note", one);
+    io.restart();
+    while (steps != most && io.poll_one() != 0) ++steps;
+  });
+  settle();
+  enqueue("note", one);
+  settle();
+  owned.reset();
+  BOOST_TEST(steps < most);
+  settle();
+  BOOST_TEST(stats().leased == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(R7_a_bound_to_the_wait_for_a_checkpoint_is_of_the_handlers_context) {

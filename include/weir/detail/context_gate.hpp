@@ -9,6 +9,7 @@
 #include <boost/asio/execution_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
+#include <boost/asio/strand.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -124,6 +125,11 @@ using context_watch = basic_context_watch<void>;
 
 [[nodiscard]] inline context_watch& watch_of(boost::asio::any_io_executor const& executor) {
   auto& context = boost::asio::query(executor, boost::asio::execution::context);
+  // The services of a context end in the reverse order of their making. A gate that is open when
+  // strands have ended would let in what goes to them for nothing, again and again.
+  if (!boost::asio::has_service<context_watch>(context)) {
+    static_cast<void>(boost::asio::make_strand(executor));
+  }
   return boost::asio::use_service<context_watch>(context);
 }
 
