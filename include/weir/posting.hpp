@@ -4,28 +4,105 @@
 #ifndef WEIR_POSTING_HPP
 #define WEIR_POSTING_HPP
 
+#include "weir/detail/parking_lot.hpp"
 #include "weir/detail/task.hpp"
+#include "weir/error.hpp"
 
 #include <boost/asio/append.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/execution/blocking.hpp>
 #include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/execution_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
+#include <boost/asio/recycling_allocator.hpp>
 #include <boost/asio/require.hpp>
 
+#include <memory>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 namespace weir {
 
 namespace detail {
 
+/// A handler on its way through one execution context to another one. It is destroyed when either
+/// of them ends.
+template <class Executor, class Handler, class... Args>
+class passing_completion final : public parked_base {
+ public:
+  passing_completion(Executor&& own, Handler&& handler, Args&&... args)
+      : body_{std::in_place, std::move(own), std::move(handler),
+              std::tuple<Args...>{std::move(args)...}} {}
+  ~passing_completion() override { discard(); }
+
+  template <class Through>
+  static void begin(Through const& through, boost::asio::execution_context& to, Executor own,
+                    Handler handler, Args... args) {
+    namespace asio = boost::asio;
+    using memory = asio::recycling_allocator<passing_completion>;
+    auto const self = std::allocate_shared<passing_completion>(
+        memory{}, std::move(own), std::move(handler), std::move(args)...);
+    if (self->enter(context_of(through), &to)) {
+      post_task(through, [self] { self->arrive(); });
+    } else {
+      self->discard();
+    }
+  }
+
+ private:
+  struct body {
+    body(Executor&& e, Handler&& h, std::tuple<Args...>&& a)
+        : own{std::move(e)},
+          handler{std::move(h)},
+          args{std::move(a)} {}
+
+    Executor own;
+    Handler handler;
+    std::tuple<Args...> args;
+  };
+
+  void arrive() {
+    if (!this->take()) return;
+    passage_end const at_end{this};
+    auto const own = std::move(body_->own);
+    dispatch_task(own,
+                  [handler = std::move(body_->handler), args = std::move(body_->args)]() mutable {
+                    std::apply(std::move(handler), std::move(args));
+                  });
+  }
+
+  struct passage_end {
+    passing_completion* self;
+    ~passage_end() { self->abandon(); }
+  };
+
+  void discard() noexcept {
+    if (this->take()) abandon();
+  }
+  void abandon() noexcept override {
+    body_.reset();
+    this->leave();
+  }
+  void lapse(error_code) override {}
+
+  std::optional<body> body_;
+};
+
 template <class Executor, class Handler, class... Args>
 void post_through(Executor const& fallback, Handler handler, Args... args) {
   namespace asio = boost::asio;
   auto const own = asio::get_associated_executor(handler, fallback);
-  post_task(fallback, [work = asio::prefer(own, asio::execution::outstanding_work.tracked),
-                       handler = std::move(handler), ... args = std::move(args)]() mutable {
+  auto work = asio::prefer(own, asio::execution::outstanding_work.tracked);
+  auto* const to = context_of(own);
+  if (to != nullptr && to != context_of(fallback)) {
+    using passing = passing_completion<decltype(work), Handler, Args...>;
+    passing::begin(fallback, *to, std::move(work), std::move(handler), std::move(args)...);
+    return;
+  }
+  post_task(fallback, [work = std::move(work), handler = std::move(handler),
+                       ... args = std::move(args)]() mutable {
     dispatch_task(work, [handler = std::move(handler), ... args = std::move(args)]() mutable {
       std::move(handler)(std::move(args)...);
     });
@@ -40,7 +117,7 @@ void post_through(Executor const& fallback, Handler handler, Args... args) {
 ///
 /// The executor of an erased handler (`any_completion_handler`) cannot promise not to block. Such a
 /// handler is posted to `fallback` first, and dispatched from there; the context of its executor
-/// has work meanwhile.
+/// has work meanwhile, and the handler is destroyed when either context ends.
 ///
 /// Each thread may call it. It throws what posting throws: out of memory. The handler is destroyed
 /// then.

@@ -121,6 +121,37 @@ BOOST_AUTO_TEST_CASE(what_was_resumed_and_not_run_dies_with_its_context) {
   BOOST_TEST(witness.use_count() == 1);
 }
 
+BOOST_AUTO_TEST_CASE(an_erased_handler_on_its_way_dies_with_either_context) {
+  for (bool const goes_first : {true, false}) {
+    BOOST_TEST_CONTEXT("its own context ends first: " << goes_first) {
+      io.emplace();
+      other.emplace();
+      asio::any_completion_handler<void(error_code)> erased{
+          asio::bind_executor(asio::make_strand(*other), doomed{witness})};
+      auto const op = park<error_code>(io->get_executor(), std::move(erased));
+      BOOST_TEST(op->resume({}));
+      (goes_first ? other : io).reset();
+      BOOST_TEST_REQUIRE(witness.use_count() == 1);
+      (goes_first ? io : other)->poll();
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_erased_handler_on_its_way_races_with_the_end_of_its_context) {
+  for (int i = 0; i != 200; ++i) {
+    other.emplace();
+    io->restart();
+    asio::any_completion_handler<void(error_code)> erased{
+        asio::bind_executor(other->get_executor(), doomed{witness})};
+    auto const op = park<error_code>(io->get_executor(), std::move(erased));
+    op->resume({});
+    std::thread carries{[this] { io->poll(); }};
+    other.reset();
+    carries.join();
+    BOOST_TEST_REQUIRE(witness.use_count() == 1);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_coroutine_dies_with_its_context) {
   std::vector<waiter> waiters;
   auto wait = [&](auto token) {
