@@ -162,6 +162,13 @@ struct bed {
     if (failure) std::rethrow_exception(failure);
   }
 
+  /// Connects, and has one message answered.
+  asio::awaitable<void> greet() {
+    BOOST_TEST(!co_await user.connect(proxy.endpoint()));
+    answer const first = co_await user.ask("one\n");
+    BOOST_TEST(first.text == "one\n");
+  }
+
   /// Waits for an event that nobody tells of.
   template <class Condition>
   asio::awaitable<void> until(Condition condition) {
@@ -186,9 +193,7 @@ BOOST_FIXTURE_TEST_CASE(without_faults_it_forwards_both_ways, bed) {
   proxy.split_messages({});
   std::string const large(1'000'000, 'x');
   run([&]() -> asio::awaitable<void> {
-    BOOST_TEST(!co_await user.connect(proxy.endpoint()));
-    answer const first = co_await user.ask("one\n");
-    BOOST_TEST(first.text == "one\n");
+    co_await greet();
     asio::co_spawn(
         io, [&]() -> asio::awaitable<void> { co_await user.send(large + "\n"); }, asio::detached);
     answer const second = co_await user.receive();
@@ -207,9 +212,7 @@ BOOST_FIXTURE_TEST_CASE(a_cut_before_a_message_lets_nothing_of_it_through, bed) 
   planned_fault const cut{.fault = proxy_fault::cut_before, .message = 1};
   proxy.script({cut});
   run([&]() -> asio::awaitable<void> {
-    BOOST_TEST(!co_await user.connect(proxy.endpoint()));
-    answer const first = co_await user.ask("one\n");
-    BOOST_TEST(first.text == "one\n");
+    co_await greet();
     answer const second = co_await user.ask("two\n");
     BOOST_TEST(second.ec == asio::error::eof);
     co_await until([&] { return !server.endings.empty(); });
@@ -269,9 +272,7 @@ BOOST_FIXTURE_TEST_CASE(a_reset_reaches_both_ends, bed) {
       .fault = proxy_fault::cut_before, .message = 1, .ending = proxy_ending::reset};
   proxy.script({cut});
   run([&]() -> asio::awaitable<void> {
-    BOOST_TEST(!co_await user.connect(proxy.endpoint()));
-    answer const first = co_await user.ask("one\n");
-    BOOST_TEST(first.text == "one\n");
+    co_await greet();
     answer const second = co_await user.ask("two\n");
     BOOST_TEST(second.ec == asio::error::connection_reset);
     co_await until([&] { return !server.endings.empty(); });
@@ -285,9 +286,7 @@ BOOST_FIXTURE_TEST_CASE(a_silent_end_tells_the_client_nothing, bed) {
       .fault = proxy_fault::cut_before, .message = 1, .ending = proxy_ending::silent};
   proxy.script({cut});
   run([&]() -> asio::awaitable<void> {
-    BOOST_TEST(!co_await user.connect(proxy.endpoint()));
-    answer const first = co_await user.ask("one\n");
-    BOOST_TEST(first.text == "one\n");
+    co_await greet();
     BOOST_TEST(!co_await user.send("two\n"));
     std::optional<error_code> heard;
     asio::co_spawn(
@@ -312,11 +311,7 @@ BOOST_FIXTURE_TEST_CASE(a_delayed_message_comes_later_and_whole, bed) {
   planned_fault const late{
       .fault = proxy_fault::delay, .direction = traffic::to_client, .delay = 5ms};
   proxy.script({late});
-  run([&]() -> asio::awaitable<void> {
-    BOOST_TEST(!co_await user.connect(proxy.endpoint()));
-    answer const first = co_await user.ask("one\n");
-    BOOST_TEST(first.text == "one\n");
-  });
+  run([&]() -> asio::awaitable<void> { co_await greet(); });
   BOOST_TEST(proxy.counts().delayed == 1U);
 }
 
@@ -324,9 +319,7 @@ BOOST_FIXTURE_TEST_CASE(a_stall_holds_back_one_connection_until_it_is_resumed, b
   planned_fault const stall{.fault = proxy_fault::stall, .message = 1};
   proxy.script({stall});
   run([&]() -> asio::awaitable<void> {
-    BOOST_TEST(!co_await user.connect(proxy.endpoint()));
-    answer const first = co_await user.ask("one\n");
-    BOOST_TEST(first.text == "one\n");
+    co_await greet();
     BOOST_TEST(!co_await user.send("two\n"));
     co_await until([&] { return proxy.counts().stalled == 1; });
 
@@ -344,9 +337,7 @@ BOOST_FIXTURE_TEST_CASE(a_stall_holds_back_one_connection_until_it_is_resumed, b
 
 BOOST_FIXTURE_TEST_CASE(a_stall_of_the_proxy_holds_back_all_of_them, bed) {
   run([&]() -> asio::awaitable<void> {
-    BOOST_TEST(!co_await user.connect(proxy.endpoint()));
-    answer const first = co_await user.ask("one\n");
-    BOOST_TEST(first.text == "one\n");
+    co_await greet();
     co_await proxy.async_stall(asio::use_awaitable);
     client late{io.get_executor()};
     BOOST_TEST(!co_await late.connect(proxy.endpoint()));
@@ -367,9 +358,7 @@ BOOST_FIXTURE_TEST_CASE(a_black_hole_loses_one_direction_only, bed) {
       .fault = proxy_fault::black_hole, .direction = traffic::to_client, .message = 1};
   proxy.script({hole});
   run([&]() -> asio::awaitable<void> {
-    BOOST_TEST(!co_await user.connect(proxy.endpoint()));
-    answer const first = co_await user.ask("one\n");
-    BOOST_TEST(first.text == "one\n");
+    co_await greet();
     bool heard = false;
     BOOST_TEST(!co_await user.send("two\n"));
     asio::co_spawn(

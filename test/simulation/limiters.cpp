@@ -7,10 +7,8 @@
 #include "weir/lease/pursuit.hpp"
 #include "weir/limiter.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
@@ -188,7 +186,7 @@ class limiters final : public simulated_program<engine_type> {
       co_await sleep(p, all.up_to(all.knobs_.ttl / 4));
     }
     if (p->on.number() % 2 == 0) {
-      co_await p->limiter.async_drain(asio::as_tuple(asio::use_awaitable));
+      co_await p->limiter.async_drain(token);
     }
   }
 
@@ -203,20 +201,18 @@ class limiters final : public simulated_program<engine_type> {
         co_await sleep(p, all.up_to(all.knobs_.ttl / 2));
       }
       if (d.chance(30)) {
-        co_await p->limiter.async_renew(held, asio::as_tuple(asio::use_awaitable));
+        co_await p->limiter.async_renew(held, token);
       }
     }
     switch (d.below(4)) {
       case 0: break;  // its destructor does it
       case 1: all.left_behind_.push_back(std::move(held)); break;
-      default:
-        co_await p->limiter.async_release(std::move(held), asio::as_tuple(asio::use_awaitable));
+      default: co_await p->limiter.async_release(std::move(held), token);
     }
   }
 
   static asio::awaitable<void> try_once(process_pointer p, std::string key) {
-    auto [ec, got] =
-        co_await p->limiter.async_try_acquire(key, asio::as_tuple(asio::use_awaitable));
+    auto [ec, got] = co_await p->limiter.async_try_acquire(key, token);
     if (got) {
       auto holding = hold(p, std::move(*got));
       co_await std::move(holding);
@@ -227,7 +223,7 @@ class limiters final : public simulated_program<engine_type> {
     auto& all = p->all;
     weir::acquire_options o;
     if (all.in_.in.choices.chance(50)) o.wait = all.up_to(4 * all.knobs_.ttl);
-    auto [ec, got] = co_await p->limiter.async_acquire(key, o, asio::as_tuple(asio::use_awaitable));
+    auto [ec, got] = co_await p->limiter.async_acquire(key, o, token);
     if (ec == weir::errc::timed_out) all.in_.in.reach(rare_state::wait_timed_out);
     if (got) {
       auto holding = hold(p, std::move(got));
@@ -239,9 +235,8 @@ class limiters final : public simulated_program<engine_type> {
     using namespace asio::experimental::awaitable_operators;
     auto& all = p->all;
     auto const until = p->on.clock().steady_now() + all.up_to(all.knobs_.ttl);
-    auto either = p->limiter.async_acquire(key, asio::as_tuple(asio::use_awaitable)) ||
-                  p->on.clock().async_wait_until(p->on.executor(), until,
-                                                 asio::as_tuple(asio::use_awaitable));
+    auto either = p->limiter.async_acquire(key, token) ||
+                  p->on.clock().async_wait_until(p->on.executor(), until, token);
     auto got = co_await std::move(either);
     if (got.index() == 1) all.in_.in.reach(rare_state::wait_cancelled);
   }
@@ -251,8 +246,7 @@ class limiters final : public simulated_program<engine_type> {
     auto body = [p](weir::permit const& held) { return run_body(p, held); };
     weir::acquire_options o;
     if (all.in_.in.choices.chance(50)) o.wait = all.up_to(4 * all.knobs_.ttl);
-    auto [e] =
-        co_await p->limiter.async_with_permit(key, o, body, asio::as_tuple(asio::use_awaitable));
+    auto [e] = co_await p->limiter.async_with_permit(key, o, body, token);
     if (!e) co_return;
     auto const ec = weir::detail::error_of(e);
     if (ec == weir::errc::timed_out) all.in_.in.reach(rare_state::wait_timed_out);

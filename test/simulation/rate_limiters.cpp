@@ -4,9 +4,7 @@
 #include "driver.hpp"
 #include "weir/rate_limiter.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
@@ -154,7 +152,6 @@ class rate_limiters final : public simulated_program<engine_type> {
   static asio::awaitable<void> client(process_pointer p) {
     auto& all = p->all;
     auto& d = all.in_.in.choices;
-    auto const token = asio::as_tuple(asio::use_awaitable);
     while (!all.healing_ && co_await goes_on()) {
       auto const key = name(d.below(all.knobs_.keys));
       auto const cost = 1 + d.below(all.knobs_.most);
@@ -189,13 +186,13 @@ class rate_limiters final : public simulated_program<engine_type> {
                                               weir::take_options o) {
     auto& w = p->all.in_.in;
     auto const began = p->on.clock().steady_now();
-    auto [ec, grant] = co_await p->limiter.async_take(key, o, asio::as_tuple(asio::use_awaitable));
+    auto [ec, grant] = co_await p->limiter.async_take(key, o, token);
     if (ec || !grant.allowed) co_return;
     auto const waited = p->on.clock().steady_now() - began;
     w.expect(waited >= grant.wait, "R3",
              [&] { return key + ": a waiting take completes before its instant"; });
     if (w.choices.chance(20)) {
-      co_await p->limiter.async_refund(key, grant, asio::as_tuple(asio::use_awaitable));
+      co_await p->limiter.async_refund(key, grant, token);
     }
   }
 
@@ -204,9 +201,8 @@ class rate_limiters final : public simulated_program<engine_type> {
     using namespace asio::experimental::awaitable_operators;
     auto& all = p->all;
     auto const until = p->on.clock().steady_now() + all.up_to(all.knobs_.period);
-    auto either = p->limiter.async_take(key, o, asio::as_tuple(asio::use_awaitable)) ||
-                  p->on.clock().async_wait_until(p->on.executor(), until,
-                                                 asio::as_tuple(asio::use_awaitable));
+    auto either = p->limiter.async_take(key, o, token) ||
+                  p->on.clock().async_wait_until(p->on.executor(), until, token);
     auto got = co_await std::move(either);
     if (got.index() == 1) all.in_.in.reach(rare_state::wait_cancelled);
   }

@@ -6,10 +6,8 @@
 #include "driver.hpp"
 #include "weir/detail/spawn.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <chrono>
@@ -162,7 +160,7 @@ class locks final : public simulated_program<engine_type> {
         case 2: co_await give_up_waiting(p, key); break;
         case 3: {
           auto const ttl = all.up_to(2 * all.knobs_.ttl);
-          co_await p->once.async_claim(key, ttl, asio::as_tuple(asio::use_awaitable));
+          co_await p->once.async_claim(key, ttl, token);
           break;
         }
         default: co_await with_lock(p, key); break;
@@ -178,19 +176,19 @@ class locks final : public simulated_program<engine_type> {
       bodies<engine>::entry const here{all.bodies_, p->on, held, 1, all.knobs_.ttl, nullptr};
       co_await sleep(p, all.up_to(all.knobs_.ttl / 2));
       if (d.chance(50)) {
-        co_await p->once.async_renew(held, asio::as_tuple(asio::use_awaitable));
+        co_await p->once.async_renew(held, token);
         co_await sleep(p, all.up_to(all.knobs_.ttl));
       }
     }
     switch (d.below(4)) {
       case 0: break;  // its destructor does it
       case 1: all.left_behind_.push_back(std::move(held)); break;
-      default: co_await p->once.async_release(std::move(held), asio::as_tuple(asio::use_awaitable));
+      default: co_await p->once.async_release(std::move(held), token);
     }
   }
 
   static asio::awaitable<void> try_once(process_pointer p, std::string key) {
-    auto [ec, got] = co_await p->once.async_try_lock(key, asio::as_tuple(asio::use_awaitable));
+    auto [ec, got] = co_await p->once.async_try_lock(key, token);
     if (got) {
       auto holding = hold(p, std::move(*got));
       co_await std::move(holding);
@@ -201,7 +199,7 @@ class locks final : public simulated_program<engine_type> {
     auto& all = p->all;
     weir::lock_options o;
     if (all.in_.in.choices.chance(50)) o.wait = all.up_to(4 * all.knobs_.ttl);
-    auto [ec, got] = co_await p->once.async_lock(key, o, asio::as_tuple(asio::use_awaitable));
+    auto [ec, got] = co_await p->once.async_lock(key, o, token);
     if (ec == weir::errc::timed_out) all.in_.in.reach(rare_state::wait_timed_out);
     if (got) {
       auto holding = hold(p, std::move(got));
@@ -213,9 +211,8 @@ class locks final : public simulated_program<engine_type> {
     using namespace asio::experimental::awaitable_operators;
     auto& all = p->all;
     auto const until = p->on.clock().steady_now() + all.up_to(all.knobs_.ttl);
-    auto either = p->once.async_lock(key, asio::as_tuple(asio::use_awaitable)) ||
-                  p->on.clock().async_wait_until(p->on.executor(), until,
-                                                 asio::as_tuple(asio::use_awaitable));
+    auto either = p->once.async_lock(key, token) ||
+                  p->on.clock().async_wait_until(p->on.executor(), until, token);
     auto got = co_await std::move(either);
     if (got.index() == 1) all.in_.in.reach(rare_state::wait_cancelled);
   }
@@ -225,8 +222,7 @@ class locks final : public simulated_program<engine_type> {
     auto body = [p](weir::lock const& held) { return run_body(p, held); };
     weir::with_lock_options o;
     if (all.in_.in.choices.chance(50)) o.wait = all.up_to(4 * all.knobs_.ttl);
-    auto [e, ran] =
-        co_await p->once.async_with_lock(key, o, body, asio::as_tuple(asio::use_awaitable));
+    auto [e, ran] = co_await p->once.async_with_lock(key, o, body, token);
     auto const ec = weir::detail::error_of(e);
     if (ec == weir::errc::lease_lost) all.in_.in.reach(rare_state::lost_lease_told);
     if (ec == weir::errc::unique_conflict) all.in_.in.reach(rare_state::conflict_rejected);

@@ -72,6 +72,12 @@ struct scheduler_fixture : worker_fixture {
   using schedules_type = weir::schedules<memory, weir::manual_clock>;
   using scheduler_type = weir::scheduler<memory, weir::manual_clock>;
 
+  weir::leased_job claim(std::string_view queue, std::string_view holder, weir::duration lease) {
+    return ask(weir::command::dequeue_jobs{
+                   .queue = queue, .holder = holder, .limit = 1, .lease = lease})
+        .jobs.at(0);
+  }
+
   /// Starts another scheduler.
   void run() {
     auto& s = *running.emplace_back(std::make_unique<scheduler_type>(
@@ -280,9 +286,7 @@ BOOST_AUTO_TEST_CASE(a_scheduler_whose_lease_is_over_fires_nothing) {
   put(hourly());
   auto const companion = weir::detail::companion_of("reports");
   pass(1h);
-  auto const stale = ask(weir::command::dequeue_jobs{
-                             .queue = companion, .holder = "stale", .limit = 1, .lease = 30s})
-                         .jobs.at(0);
+  auto const stale = claim(companion, "stale", 30s);
   run();
   pass(1min);
   BOOST_TEST(enqueued() == 1U);
@@ -709,9 +713,7 @@ BOOST_AUTO_TEST_CASE(a_dead_letter_in_the_place_of_a_schedule_is_purged) {
   job.payload = "{}";
   for (auto const* const queue : {"weir.schedules/", "weir.schedules/reports"}) {
     ask(weir::command::enqueue_jobs{queue, {&job, 1}});
-    auto const got =
-        ask(weir::command::dequeue_jobs{.queue = queue, .holder = "h", .limit = 1, .lease = 1min})
-            .jobs.at(0);
+    auto const got = claim(queue, "h", 1min);
     ask(weir::command::bury_job{queue, got.id, got.fence, "damaged"});
   }
   BOOST_TEST((put(hourly()) == weir::put_outcome::created));
@@ -904,9 +906,7 @@ BOOST_AUTO_TEST_CASE(overlap_is_kept_when_a_schedule_moves) {
   put(s);
   run();
   pass(1h);
-  auto const job =
-      ask(weir::command::dequeue_jobs{.queue = "reports", .holder = "h", .limit = 1, .lease = 24h})
-          .jobs.at(0);
+  auto const job = claim("reports", "h", 24h);
   put(s, "daily", "others");
   pass(2h);
   BOOST_TEST(enqueued("others") == 0U);
@@ -926,9 +926,7 @@ BOOST_AUTO_TEST_CASE(overlap_buffer_one_starts_nothing_beside_a_job_that_nobody_
       f.put(s);
       f.run();
       f.pass(1h);
-      auto const job = f.ask(weir::command::dequeue_jobs{
-                                 .queue = "reports", .holder = "h", .limit = 1, .lease = 24h})
-                           .jobs.at(0);
+      auto const job = f.claim("reports", "h", 24h);
       s.overlap = weir::overlap_policy::buffer_one;
       std::string const queue = moves ? "others" : "reports";
       auto const before = f.enqueued(queue);
@@ -965,9 +963,7 @@ BOOST_AUTO_TEST_CASE(overlap_skip_waits_for_the_end_of_the_job_before) {
   pass(3h);
   BOOST_TEST(enqueued() == 1U);
   BOOST_TEST(skipped == 2U);
-  auto const job =
-      ask(weir::command::dequeue_jobs{.queue = "reports", .holder = "h", .limit = 1, .lease = 24h})
-          .jobs.at(0);
+  auto const job = claim("reports", "h", 24h);
   BOOST_TEST(unserved == 2U);  // it waited to be claimed
   pass(1h);
   BOOST_TEST(unserved == 2U);
@@ -986,10 +982,7 @@ BOOST_AUTO_TEST_CASE(overlap_skip_counts_a_lease_that_is_over_as_running_until_s
   put(s);
   run();
   pass(1h);
-  auto const id = ask(weir::command::dequeue_jobs{
-                          .queue = "reports", .holder = "died", .limit = 1, .lease = 30s})
-                      .jobs.at(0)
-                      .id;
+  auto const id = claim("reports", "died", 30s).id;
   BOOST_TEST(unserved == 0U);
   pass(1h);
   BOOST_TEST(enqueued() == 1U);
@@ -1007,16 +1000,12 @@ BOOST_AUTO_TEST_CASE(overlap_buffer_one_lets_one_wait) {
   pass(2h);
   BOOST_TEST(enqueued() == 1U);
   BOOST_TEST(unserved == 1U);  // nobody claims it
-  auto const first =
-      ask(weir::command::dequeue_jobs{.queue = "reports", .holder = "h", .limit = 1, .lease = 24h})
-          .jobs.at(0);
+  auto const first = claim("reports", "h", 24h);
   ask(weir::command::start_job{"reports", first.id, first.fence});
   pass(3h);
   BOOST_TEST(enqueued() == 2U);  // one waits
   BOOST_TEST(unserved == 1U);
-  auto const second =
-      ask(weir::command::dequeue_jobs{.queue = "reports", .holder = "h2", .limit = 1, .lease = 1h})
-          .jobs.at(0);
+  auto const second = claim("reports", "h2", 1h);
   auto const blocked = ask(weir::command::start_job{"reports", second.id, second.fence});
   BOOST_TEST((blocked.outcome == weir::start_outcome::blocked));
   pass(20h);
@@ -1031,9 +1020,7 @@ BOOST_AUTO_TEST_CASE(overlap_replace_cancels_the_job_before) {
   put(s);
   run();
   pass(1h);
-  auto const first =
-      ask(weir::command::dequeue_jobs{.queue = "reports", .holder = "h", .limit = 1, .lease = 24h})
-          .jobs.at(0);
+  auto const first = claim("reports", "h", 24h);
   pass(1h);
   BOOST_TEST(enqueued() == 2U);
   BOOST_TEST(stats("reports").cancelled == 1U);

@@ -393,8 +393,7 @@ struct lossy : worker_fixture {
     worker->handle<note>([this](note const&, weir::job_context& c) -> asio::awaitable<void> {
       most = std::max(most, ++running);
       attempts = std::max(attempts, c.attempt());
-      co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 5s,
-                                      asio::use_awaitable);
+      co_await sleep(5s);
       --running;
     });
     worker->async_run([this](weir::error_code ec) { ended = ec; });

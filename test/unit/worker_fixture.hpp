@@ -10,9 +10,11 @@
 #include "weir/store/memory.hpp"
 #include "weir/worker.hpp"
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/test/unit_test.hpp>
 #include <boost/uuid/uuid_io.hpp>
 #include <nlohmann/json.hpp>
@@ -71,6 +73,9 @@ struct worker_fixture {
     }
   }
 
+  asio::awaitable<void> sleep(weir::duration d) {
+    return clock.async_wait_until(io.get_executor(), clock.steady_now() + d, asio::use_awaitable);
+  }
   /// Lets time pass, deadline by deadline.
   void pass(weir::duration d) {
     auto const end = clock.steady_now() + d;

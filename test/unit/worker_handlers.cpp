@@ -345,8 +345,7 @@ struct backlog_fixture : worker_fixture {
     while (older.size() != old_ones) start(older.emplace_back(make_worker()));
     newer.handle<note>([&](note const&) -> asio::awaitable<void> {
       ++calls;
-      co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 2s,
-                                      asio::use_awaitable);
+      co_await sleep(2s);
     });
     start(newer);
     for (int i = 0; i != all; ++i) enqueue("note", a_note, "default", 8);
@@ -402,8 +401,7 @@ BOOST_AUTO_TEST_CASE(F51_a_busy_worker_comes_back_to_a_queue_with_an_unknown_kin
   int here = 0;
   w.handle<note>([&](note const&, weir::job_context& c) -> asio::awaitable<void> {
     if (c.queue() == "mixed") ++here;
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 300ms,
-                                    asio::use_awaitable);
+    co_await sleep(300ms);
   });
   enqueue("from_tomorrow", "{}", "mixed");
   start(w);
@@ -478,8 +476,7 @@ BOOST_AUTO_TEST_CASE(more_jobs_than_hands_all_run_and_never_more_at_once_than_al
   w.handle<note>([&](note const&) -> asio::awaitable<void> {
     most = std::max(most, ++running);
     ++calls;
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1s,
-                                    asio::use_awaitable);
+    co_await sleep(1s);
     --running;
   });
   for (int i = 0; i != 20; ++i) enqueue("note", a_note);

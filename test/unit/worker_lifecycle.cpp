@@ -95,10 +95,7 @@ BOOST_AUTO_TEST_CASE(a_delayed_job_runs_when_it_vests_and_not_before) {
 
 BOOST_AUTO_TEST_CASE(R5_a_lease_is_renewed_as_long_as_the_handler_runs) {
   auto w = make_worker({.lease = 30s});
-  w.handle<note>([&](note const&) -> asio::awaitable<void> {
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 10min,
-                                    asio::use_awaitable);
-  });
+  w.handle<note>([&](note const&) -> asio::awaitable<void> { co_await sleep(10min); });
   auto const id = enqueue("note", one);
   start(w);
   pass(9min);
@@ -114,10 +111,7 @@ BOOST_AUTO_TEST_CASE(R5_renewals_go_on_after_they_have_failed_for_want_of_memory
   weir::worker<memory, short_of_memory, weir::constant_backoff> w{
       store, {.lease = 30s}, failing, weir::constant_backoff{10s}, weir::id_source::seeded(1)};
   w.on_event([this](weir::worker_event const& e) { ++events[e.kind]; });
-  w.handle<note>([this](note const&) -> asio::awaitable<void> {
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 5min,
-                                    asio::use_awaitable);
-  });
+  w.handle<note>([this](note const&) -> asio::awaitable<void> { co_await sleep(5min); });
   *failing.fails_at = clock.steady_now() + 10s;  // of the first renewal
   enqueue("note", one);
   start(w);
@@ -207,8 +201,7 @@ BOOST_AUTO_TEST_CASE(destroying_it_drains_its_run) {
   {
     auto w = make_worker();
     w.handle<note>([&](note const&) -> asio::awaitable<void> {
-      co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 5s,
-                                      asio::use_awaitable);
+      co_await sleep(5s);
       ++finished;
     });
     enqueue("note", one);
@@ -224,10 +217,7 @@ BOOST_AUTO_TEST_CASE(destroying_it_drains_its_run) {
 
 BOOST_AUTO_TEST_CASE(F85_a_lease_that_was_lost_to_a_blocked_thread_says_so) {
   auto w = make_worker();
-  w.handle<note>([&](note const&) -> asio::awaitable<void> {
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h,
-                                    asio::use_awaitable);
-  });
+  w.handle<note>([&](note const&) -> asio::awaitable<void> { co_await sleep(1h); });
   enqueue("note", one);
   start(w);
   clock.advance(40s);
@@ -250,10 +240,7 @@ BOOST_AUTO_TEST_CASE(F76_F85_renewals_that_are_late_by_half_a_lease_are_told_bef
     jobs = e.count;
     BOOST_TEST(e.reason.find("bookkeeping_on") != e.reason.npos);
   });
-  w.handle<note>([&](note const&) -> asio::awaitable<void> {
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h,
-                                    asio::use_awaitable);
-  });
+  w.handle<note>([&](note const&) -> asio::awaitable<void> { co_await sleep(1h); });
   for (int i = 0; i != 3; ++i) enqueue("note", one);
   start(w);
   clock.advance(24s);  // due after 10 s, of 30
@@ -272,10 +259,7 @@ BOOST_AUTO_TEST_CASE(F76_F85_renewals_that_are_late_by_half_a_lease_are_told_bef
 
 BOOST_AUTO_TEST_CASE(F103_draining_lets_running_handlers_finish_and_keeps_their_leases) {
   auto w = make_worker({.concurrency = 2, .lease = 3s, .drain = 60s});
-  w.handle<note>([&](note const&) -> asio::awaitable<void> {
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 40s,
-                                    asio::use_awaitable);
-  });
+  w.handle<note>([&](note const&) -> asio::awaitable<void> { co_await sleep(40s); });
   for (int i = 0; i != 5; ++i) enqueue("note", one);
   start(w);
   w.stop();
@@ -292,10 +276,7 @@ BOOST_AUTO_TEST_CASE(F103_draining_lets_running_handlers_finish_and_keeps_their_
 BOOST_AUTO_TEST_CASE(
     F37_what_does_not_finish_in_the_drain_is_cut_short_and_given_back_with_its_attempt) {
   auto w = make_worker({.drain = 5s});
-  w.handle<note>([&](note const&) -> asio::awaitable<void> {
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h,
-                                    asio::use_awaitable);
-  });
+  w.handle<note>([&](note const&) -> asio::awaitable<void> { co_await sleep(1h); });
   auto const id = enqueue("note", one);
   start(w);
   cancel();

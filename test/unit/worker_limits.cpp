@@ -7,7 +7,6 @@
 #include "unit/worker_fixture.hpp"
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -108,8 +107,7 @@ struct limits_fixture : worker_fixture {
     auto& now = running[key];
     most = std::max(most, ++now);
     ++started;
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + length,
-                                    asio::use_awaitable);
+    co_await sleep(length);
     --now;
     ++ended_jobs;
   }
@@ -200,8 +198,7 @@ BOOST_AUTO_TEST_CASE(F73_neither_the_lines_nor_new_claims_starve) {
   backlog(200, alone{});
   auto& w = worker({.concurrency = 1});
   w.handle<note>([&](note const&) -> asio::awaitable<void> {
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 50ms,
-                                    asio::use_awaitable);
+    co_await sleep(50ms);
     ++plain;
   });
   start(w);
@@ -428,10 +425,7 @@ BOOST_AUTO_TEST_CASE(F73_a_job_that_has_no_room_holds_up_no_other_one_of_its_lim
   auto const other = ask(weir::command::acquire_permit{
       .key = "single", .holder = "other", .limit = 1, .ttl = 1h, .patience = {}});
   auto& w = worker({.queues = {{.name = "full", .concurrency = 1}, {}}});
-  w.handle<note>([&](note const&) -> asio::awaitable<void> {
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1min,
-                                    asio::use_awaitable);
-  });
+  w.handle<note>([&](note const&) -> asio::awaitable<void> { co_await sleep(1min); });
   enqueue(alone{}, {.queue = "full"});
   start(w);
   enqueue(note{}, {.queue = "full"});
@@ -479,8 +473,7 @@ struct busy_fixture : limits_fixture {
     auto& w = worker(std::move(options));
     w.handle<note>([this](note const&) -> asio::awaitable<void> {
       auto const length = 5s + 500ms * (++plain % 7);
-      co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + length,
-                                      asio::use_awaitable);
+      co_await sleep(length);
     });
     for (int i = 0; i != 2000; ++i) enqueue(note{}, {.queue = "busy"});
     return w;

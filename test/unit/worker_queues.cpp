@@ -7,7 +7,6 @@
 #include "weir/worker/turns.hpp"
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -42,8 +41,7 @@ struct queues_fixture : worker_fixture {
           most_at_once = std::max(most_at_once, ++at_once);
           ++ran[queue];
           auto const takes = length + stagger * (++handled % 7);
-          co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + takes,
-                                          asio::use_awaitable);
+          co_await sleep(takes);
           --running[queue];
           --at_once;
         });
