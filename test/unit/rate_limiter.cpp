@@ -37,7 +37,6 @@ using weir::decision;
 using weir::errc;
 using weir::error_code;
 using weir::quota;
-using weir::refund_receipt;
 
 namespace {
 

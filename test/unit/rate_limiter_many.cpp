@@ -26,7 +26,6 @@
 #include <tuple>
 #include <vector>
 
-using namespace std::chrono_literals;
 using weir::decision;
 using weir::manual_clock;
 using weir::quota;

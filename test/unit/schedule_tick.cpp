@@ -23,7 +23,6 @@
 namespace {
 
 using namespace std::chrono;
-using weir::clock_change;
 using weir::cron_expression;
 using weir::tzif_zone;
 

@@ -84,8 +84,6 @@ std::string const one = R"({"text":"a","number":1})";
 constexpr auto await = asio::use_awaitable;
 
 struct notes_fixture : worker_fixture {
-  using slow_worker = weir::worker<slow_store<memory>, weir::manual_clock, weir::constant_backoff>;
-
   template <class Store>
   auto make_worker_on(Store on) {
     weir::worker w{std::move(on), weir::worker_options{}, clock, weir::constant_backoff{10s},

@@ -126,11 +126,6 @@ class outage {
     std::lock_guard const lock{mutex_};
     return last_.over ? error_code{} : last_.error;
   }
-  /// The same for a command that ends since the store is away.
-  [[nodiscard]] error_code error_or(errc e) const noexcept {
-    auto const own = error();
-    return own ? own : make_error_code(e);
-  }
 
  private:
   static time_point date() noexcept {

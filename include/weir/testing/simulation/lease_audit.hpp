@@ -142,14 +142,6 @@ class lease_audit {
     return it == extended_.end() ? duration::zero() : it->second;
   }
 
-  /// Does the store owe this holder a live lease?
-  [[nodiscard]] bool has_permit(std::string_view key, std::string_view holder) {
-    return permits_.find_or_make(key).find(holder) != nullptr;
-  }
-  [[nodiscard]] bool has_lock(std::string_view key, std::string_view holder) {
-    return locks_.find_or_make(key).find(holder) != nullptr;
-  }
-
  private:
   struct lease_record {
     std::string holder;

@@ -113,9 +113,6 @@ class world {
     return true;
   }
 
-  /// Forgets all that would happen.
-  void forget_events() noexcept { events_.clear(); }
-
   // ------------------------------------------------------------------------------------ findings
 
   void reach(rare_state s) noexcept { ++reached_[static_cast<std::size_t>(s)]; }
