@@ -60,7 +60,8 @@ namespace weir {
 /// operations (`with_patience`): `lapse()` ends one whose time is over. An owner that sends it
 /// calls `leaves()` right before, and `stays()` if it was not sent after all; one that does itself
 /// what the operation waits for calls `begins()` right before, after which it can still lapse, but
-/// not be cancelled any more. Both return false if it has ended already.
+/// not be cancelled any more. Both return false if it has ended already. `answered()` says that it
+/// was done, and that `resume` is on its way: then it does not lapse, either.
 ///
 /// @tparam Args the handler's arguments, the first of which is an error_code
 template <class... Args>
@@ -74,6 +75,9 @@ class parked : public detail::parked_base {
   /// can no longer be cancelled, and contexts that are destroyed meanwhile wait for `finish`.
   /// Returns false if it has ended already.
   [[nodiscard]] bool claim() noexcept { return this->take(); }
+
+  /// Between the two halves: the executor that `park` was given.
+  [[nodiscard]] virtual boost::asio::any_io_executor const& fallback() const noexcept = 0;
 
   /// The second half, which must follow once, before the last shared_ptr is gone. Throws what
   /// `resume` throws.
@@ -120,10 +124,13 @@ class parked_operation final : public parked<Args...> {
     return true;
   }
 
+  [[nodiscard]] boost::asio::any_io_executor const& fallback() const noexcept override {
+    return body_->fallback;
+  }
   void finish(Args... args) override { complete(std::move(args)...); }
 
   void lapse(error_code untouched) override {
-    if (!this->take()) return;
+    if (!this->take_unanswered()) return;
     constexpr auto in_doubt = errc::outcome_unknown;
     end_with(this->left() ? explained(in_doubt, "no answer within its patience") : untouched);
   }

@@ -17,6 +17,9 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_future.hpp>
 #include <boost/test/unit_test.hpp>
@@ -144,9 +147,9 @@ BOOST_AUTO_TEST_CASE(F59_a_group_ends_when_its_bytes_fill_it) {
     [[nodiscard]] bool start() noexcept override { return true; }
     void run(detail::sqlite_tables&) override { log += 'r'; }
     [[nodiscard]] std::size_t bytes() const noexcept override { return size; }
-    [[nodiscard]] bool claim() noexcept override {
+    [[nodiscard]] asio::any_io_executor const* claim() noexcept override {
       log += 'c';
-      return false;
+      return nullptr;
     }
     void complete() noexcept override {}
     void fail(error_code) noexcept override { log += 'f'; }
@@ -157,9 +160,7 @@ BOOST_AUTO_TEST_CASE(F59_a_group_ends_when_its_bytes_fill_it) {
   constexpr auto all = limits::batch_bytes;
   directory const home;
   std::string log;
-  asio::io_context io;
-  detail::sqlite_worker worker{io.get_executor(), home.file(), quick(),
-                               detail::sqlite_host::of(system_clock{})};
+  detail::sqlite_worker worker{home.file(), quick(), detail::sqlite_host::of(system_clock{})};
   for (auto const size : {all / 2, all / 2 - 1, std::size_t{1}, all, all / 2, std::size_t{0}}) {
     worker.submit(std::make_unique<request>(size, log));
   }
@@ -297,6 +298,35 @@ BOOST_AUTO_TEST_CASE(F46_a_disk_that_stands_still_keeps_nobody_beyond_its_patien
   BOOST_TEST(!b(command::inspect_lock{"l"})->held);
   BOOST_TEST((begun == errc::outcome_unknown));
   BOOST_TEST((behind == errc::store_unavailable));
+}
+
+BOOST_AUTO_TEST_CASE(F46_what_was_committed_within_its_patience_is_not_in_doubt) {
+  disk d;
+  bed b{sqlite_options{.in_place = false}};
+  BOOST_TEST(b(take_lock("first"))->granted);
+  connection other{b.home.file()};
+  auto const hasty = b.store.with_patience(300ms);
+  constexpr int n = 20;
+  int granted = 0;
+  asio::steady_timer busy{b.io};
+  d.halt();
+  asio::post(b.io, [&] {
+    busy.expires_after(1ms);
+    auto const begun = std::chrono::steady_clock::now();
+    busy.async_wait([&, begun](error_code) {
+      d.go_on();
+      while (other.number("SELECT count(*) FROM weir_locks") != n + 1) std::this_thread::yield();
+      std::this_thread::sleep_until(begun + 400ms);  // the patience is over, and the answers there
+    });
+    for (int i = 0; i != n; ++i) {
+      hasty.async_execute(take_lock("k" + std::to_string(i)),
+                          [&](error_code ec, lock_grant const& g) { granted += !ec && g.granted; });
+    }
+    std::this_thread::sleep_for(100ms);  // until who looks for what lapses stands behind `busy`
+  });
+  b.io.restart();
+  b.io.run();
+  BOOST_TEST(granted == n);
 }
 
 BOOST_AUTO_TEST_CASE(

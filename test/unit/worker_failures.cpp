@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(F93_a_completion_that_fails_at_once_costs_no_job_of_another
       f.start();
       BOOST_TEST(f.runs["good"] == 20);
       BOOST_TEST(f.stats("good").completed == 20);
-      BOOST_TEST(f.events[kind::lease_lost] == (throws ? 1 : 0));
+      BOOST_TEST((f.events[kind::lease_lost] > 0) == throws);
       if (!throws) BOOST_TEST(f.observed.plan().asked["complete bad"] <= 2);
     }
   }

@@ -64,6 +64,11 @@ class basic_parked_base : public std::enable_shared_from_this<parked_base> {
     auto from = state::waiting;
     return state_.compare_exchange_strong(from, state::begun, std::memory_order_seq_cst);
   }
+  /// Is its answer there and on its way? Then its time cannot be over any more.
+  void answered() noexcept {
+    auto from = state::begun;
+    state_.compare_exchange_strong(from, state::answered, std::memory_order_seq_cst);
+  }
   void stays() noexcept { left_.store(false, std::memory_order_seq_cst); }
   [[nodiscard]] bool left() const noexcept { return left_.load(std::memory_order_seq_cst); }
 
@@ -77,7 +82,8 @@ class basic_parked_base : public std::enable_shared_from_this<parked_base> {
   }
 
  protected:
-  bool take() noexcept { return take(state::waiting) || take(state::begun); }
+  bool take() noexcept { return take_unanswered() || take(state::answered); }
+  bool take_unanswered() noexcept { return take(state::waiting) || take(state::begun); }
   /// The same, unless its owner has begun with it.
   bool take_unbegun() noexcept { return take(state::waiting); }
 
@@ -87,7 +93,7 @@ class basic_parked_base : public std::enable_shared_from_this<parked_base> {
 
  private:
   friend parking_lot;
-  enum class state : std::uint8_t { waiting, begun, over };
+  enum class state : std::uint8_t { waiting, begun, answered, over };
 
   bool take(state from) noexcept {
     if (!state_.compare_exchange_strong(from, state::over, std::memory_order_seq_cst)) return false;

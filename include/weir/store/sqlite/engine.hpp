@@ -48,8 +48,7 @@ class sqlite_engine {
   sqlite_engine(boost::asio::any_io_executor executor, std::string path,
                 sqlite_options const& options, sqlite_host host)
       : executor_{std::move(executor)},
-        worker_{
-            std::make_shared<sqlite_worker>(executor_, std::move(path), options, std::move(host))},
+        worker_{std::make_shared<sqlite_worker>(std::move(path), options, std::move(host))},
         patience_{std::make_shared<patience_watch<system_clock>>(
             executor_, [worker = worker_] { return worker->state().error(); })} {
     [[maybe_unused]] no_signals const here;

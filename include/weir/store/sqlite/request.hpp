@@ -12,6 +12,7 @@
 #include "weir/store/sqlite/tables.hpp"
 #include "weir/time.hpp"
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/error.hpp>
 
 #include <cstddef>
@@ -54,9 +55,12 @@ class sqlite_request {
   /// Of its texts and of its answer's, once it has run.
   [[nodiscard]] virtual std::size_t bytes() const noexcept { return 0; }
 
-  /// Lets neither a cancellation nor the end of a context end it any more; `complete` must follow
-  /// soon. False: it has ended already, or it waits.
-  [[nodiscard]] virtual bool claim() noexcept { return false; }
+  /// Its answer was committed, and is on its way.
+  virtual void answered() noexcept {}
+
+  /// Lets not even the end of a context end it any more, until `complete`, which must follow soon.
+  /// Returns the executor that it falls back to. Null: it has ended already, or it waits.
+  [[nodiscard]] virtual boost::asio::any_io_executor const* claim() noexcept { return nullptr; }
 
   /// Completes it with its answer, which was committed.
   virtual void complete() noexcept = 0;
@@ -83,7 +87,11 @@ class sqlite_operation : public sqlite_request {
     return started_;
   }
 
-  [[nodiscard]] bool claim() noexcept final { return claimed_ = operation_->claim(); }
+  void answered() noexcept final { operation_->answered(); }
+  [[nodiscard]] boost::asio::any_io_executor const* claim() noexcept final {
+    claimed_ = operation_->claim();
+    return claimed_ ? &operation_->fallback() : nullptr;
+  }
 
   // Not begun for that: if its patience ends meanwhile, it was not executed.
   void fail(error_code ec) noexcept final { finish(ec); }

@@ -83,11 +83,8 @@ class sqlite_turn {
 /// has the turn.
 class sqlite_worker {
  public:
-  /// @param executor what the operations of its requests fall back to
-  sqlite_worker(boost::asio::any_io_executor executor, std::string path,
-                sqlite_options const& options, sqlite_clock clock)
-      : executor_{std::move(executor)},
-        path_{lasting(std::move(path))},
+  sqlite_worker(std::string path, sqlite_options const& options, sqlite_clock clock)
+      : path_{lasting(std::move(path))},
         options_{options},
         clock_{std::move(clock)},
         state_{"SQLite store in " + path_} {}
@@ -445,10 +442,14 @@ class sqlite_worker {
   }
 
   /// Answers a group, all but the first by one post: a thread that each answer wakes would be
-  /// asleep again when the next one comes. While the first is claimed, what is posted to cannot
-  /// end.
-  void answer(group all) noexcept {
-    auto const first = std::ranges::find_if(all, [](auto const& r) { return r && r->claim(); });
+  /// asleep again when the next one comes. What is posted to cannot end while the first is claimed.
+  static void answer(group all) noexcept {
+    for (auto const& r : all) {
+      if (r) r->answered();
+    }
+    boost::asio::any_io_executor const* to = nullptr;
+    auto const first =
+        std::ranges::find_if(all, [&](auto const& r) { return r && (to = r->claim()); });
     if (first == all.end()) return;
     group const others{std::next(first), all.end()};
     std::shared_ptr<requests> carried;
@@ -456,12 +457,13 @@ class sqlite_worker {
       if (!others.empty()) {
         carried = std::make_shared<requests>(std::move_iterator{others.begin()},
                                              std::move_iterator{others.end()});
-        post_task(executor_, [carried] { complete(*carried); });
+        post_task(*to, [carried] { complete(*carried); });
       }
-    } catch (...) {  // no memory
+      complete({first, 1});
+    } catch (...) {  // no memory; those that are not claimed may end a context
+      complete({first, 1});
       complete(carried ? group{*carried} : others);
     }
-    complete({first, 1});
   }
   static void complete(group all) noexcept {
     for (auto& r : all) {
@@ -517,7 +519,6 @@ class sqlite_worker {
     }
   }
 
-  boost::asio::any_io_executor const executor_;
   std::string const path_;
   sqlite_options const options_;
   sqlite_clock const clock_;
