@@ -778,6 +778,24 @@ BOOST_AUTO_TEST_CASE(F38_who_waits_elsewhere_is_told_by_the_owner) {
   BOOST_TEST(other(in_line).value().granted);
 }
 
+BOOST_AUTO_TEST_CASE(F38_who_waits_where_nobody_owns_is_told_once_somebody_does) {
+  server s;
+  together all{s};
+  via other{all, all.add(asking())};
+  BOOST_TEST(other(acquire("key", "first")).value().granted);
+  command::acquire_permit const in_line{"key", "second", 1, lasting, lasting};
+  BOOST_TEST(!other(in_line).value().granted);
+  bool told = false;
+  other.store.async_execute(command::await_permit{"key", "second"},
+                            [&](error_code ec, hint) { told = !ec; });
+  via owner{all, all.add(owning())};
+  BOOST_TEST(owner(command::inspect_permits{"key", 1}).has_value());
+  BOOST_TEST(happens(all.io, [&] {  // so that it waits at the owner, who hears of what is freed
+    (void)other(command::inspect_lock{"key"});
+    return told;
+  }));
+}
+
 BOOST_AUTO_TEST_CASE(F67_many_waiters_of_many_processes_all_get_their_turn) {
   server s;
   together all{s};

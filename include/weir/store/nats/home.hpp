@@ -148,9 +148,10 @@ class nats_home {
   [[nodiscard]] bool is_ready(std::uint32_t part) const {
     return part < nats_key_parts || jobs_.is_ready(part - nats_key_parts);
   }
-  /// Somebody else owns it from here on: what is kept of it can go.
+  /// Somebody else owns it from here on: what is kept of it can go, and who waits for a hint of it
+  /// is woken, so that it waits elsewhere.
   void leave(std::uint32_t part) {
-    if (part >= nats_key_parts) jobs_.leave(part - nats_key_parts);
+    part >= nats_key_parts ? jobs_.leave(part - nats_key_parts) : table_->leave(part);
   }
 
   /// The names of this process as an owner.

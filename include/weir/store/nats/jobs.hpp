@@ -49,8 +49,7 @@ class nats_jobs {
     return static_cast<std::uint32_t>(keepers_.size());
   }
 
-  /// Forgets a shard once nothing of it is under way, until it is asked for again. Who waits for a
-  /// hint of it is woken, so that it waits elsewhere.
+  /// Forgets a shard once nothing of it is under way, until it is asked for again.
   void leave(std::uint32_t shard) {
     if (shard < keepers_.size() && keepers_[shard]) keepers_[shard]->leave();
   }

@@ -96,7 +96,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   nats_keeper& operator=(nats_keeper const&) = delete;
   virtual ~nats_keeper() = default;
 
-  [[nodiscard]] std::string const& subject() const noexcept { return subject_; }
+  [[nodiscard]] std::uint32_t part() const noexcept { return part_; }
   /// Null: it has gone with its execution context.
   [[nodiscard]] std::shared_ptr<nats_link> link() const noexcept { return link_.lock(); }
 

@@ -77,6 +77,11 @@ class nats_keepers {
     return found == keepers_.end() ? nullptr : found->second;
   }
 
+  template <class F>
+  void for_each(F const& f) {
+    for (auto const& [subject, keeper] : keepers_) f(*keeper);
+  }
+
   [[nodiscard]] std::shared_ptr<Keeper> of(std::shared_ptr<nats_link> const& link,
                                            std::shared_ptr<nats_reserve> const& reserve,
                                            std::string subject, std::uint32_t part) {
@@ -126,6 +131,11 @@ class nats_table final : public nats_hinted, public std::enable_shared_from_this
 
   void wait(std::string_view key, std::string holder, nats_waiter op) {
     of<nats_permits>(key)->wait(std::move(holder), std::move(op));
+  }
+
+  /// Wakes who waits for a permit of that part.
+  void leave(std::uint32_t part) {
+    permits_.for_each([part](nats_permit_keeper& k) { k.leave(part); });
   }
 
   void hinted(std::string const& record) override {

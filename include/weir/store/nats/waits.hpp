@@ -14,6 +14,7 @@
 #include "weir/time.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -47,6 +48,11 @@ class nats_permit_keeper final : public nats_keeper<nats_permits> {
     }
     if (!owns()) return look();
     if (waiters_.size() == 1) look_later();
+  }
+
+  /// Somebody else owns that part, who tells those who wait there only.
+  void leave(std::uint32_t part) {
+    if (part == this->part()) look_failed({});
   }
 
   void hinted() {
