@@ -150,9 +150,9 @@ void fill(rig& r, std::uint64_t jobs) {
     r.db().ask("VACUUM ANALYZE " + schema + ".jobs");
   }
   r.db().ask(
-      "INSERT INTO weir.jobs (queue, id, priority, strategy, policy, max_attempts, vesting, "
+      "INSERT INTO weir.jobs (queue, id, state, priority, strategy, policy, max_attempts, vesting, "
       "enqueued, deadline_from, deadline, retention, unique_key, kind, payload) SELECT 'queue', "
-      "gen_random_uuid(), 0, 0, 0, 25, t, t, t, 0, 0, '', 'kind', '" +
+      "gen_random_uuid(), 0, 0, 0, 0, 25, t, t, t, 0, 0, '', 'kind', '" +
       job_payload + "' FROM (SELECT weir.clock() AS t FROM generate_series(1, " + n +
       ")) i; INSERT INTO weir.pointers VALUES (0, 0, 'queue')");
   r.db().ask("VACUUM ANALYZE weir.jobs");
@@ -355,9 +355,10 @@ END $$)sql");
 
   void add(std::uint64_t jobs, int level, int seconds) {
     rig_.db().ask(
-        "INSERT INTO weir.jobs (queue, id, priority, strategy, policy, max_attempts, vesting, "
+        "INSERT INTO weir.jobs (queue, id, state, priority, strategy, policy, max_attempts, "
+        "vesting, "
         "enqueued, deadline_from, deadline, retention, unique_key, kind, payload) SELECT 'queue', "
-        "gen_random_uuid(), " +
+        "gen_random_uuid(), 0, " +
         std::to_string(level) + ", 0, 0, 25, t + " + std::to_string(seconds) +
         " * 1000000000::bigint + i, t, t, 0, 0, '', 'kind', '" + job_payload +
         "' FROM (SELECT weir.clock() AS t, i FROM generate_series(1, " + std::to_string(jobs) +

@@ -26,7 +26,7 @@ constexpr sql_mutant defects[] = {
     {"F35", "OR job.fence <> fence_ THEN", "THEN"},
     {"R4", "ELSIF j.payload <> expected_ THEN", "ELSIF false THEN"},
     {"F39", "THEN 1024 ELSE 0 END", "THEN 0 ELSE 0 END"},
-    {"F40", "death = NULL, attempts = 0, snoozes = 0,", "death = NULL,"},
+    {"F40", "j.attempts := 0; j.snoozes := 0;\n  j.deadline_from", "j.deadline_from"},
     {"F48", "p.pointer + 0 >= from_ AND p.pointer + 0 <= upto_\n", "p.pointer >= from_\n"},
     {"F54", "IF last = sequence_ THEN", "IF false THEN"},
     {"F106", "AND (k.until IS NULL OR j.unique_key = keys_[i] AND j.strategy NOT IN (0, 3))", ""},
@@ -34,7 +34,7 @@ constexpr sql_mutant defects[] = {
      ""},
     {"R4", "ORDER BY j.vesting, j.id LIMIT limit_ - n", "ORDER BY j.id LIMIT limit_ - n"},
     {"R4", "l.reason IS NOT NULL OR l.runs", "l.runs"},
-    {"R4", "(k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_", "(k.state = 0"},
+    {"R4", "AND k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_;", "AND k.state = 0;"},
     {"R4", "AND f.until > now_ RETURNING", "RETURNING"},
 };
 

@@ -844,7 +844,8 @@ void damaged_rows(dice& d, hostile::campaign& campaign) {
   t.run("DELETE FROM weir.used_keys; DELETE FROM weir.permit_lines; DELETE FROM weir.permits; "
         "DELETE FROM weir.locks; "
         "DELETE FROM weir.buckets; DELETE FROM weir.queues; DELETE FROM weir.pointers; "
-        "DELETE FROM weir.counters; DELETE FROM weir.jobs; DELETE FROM weir.dequeues; "
+        "DELETE FROM weir.counters; DELETE FROM weir.jobs; DELETE FROM weir.dead_letters; "
+        "DELETE FROM weir.ended; DELETE FROM weir.dequeues; "
         "DELETE FROM weir.keys; DELETE FROM weir.hints");
   if (d.chance(3)) t.run("VACUUM");
   // Something in every table.

@@ -71,7 +71,7 @@ inline void empty_tables(connection& db) {
   std::string names;
   for (std::string const table :
        {"used_keys", "permit_lines", "permits", "locks", "buckets", "queues", "pointers",
-        "counters", "jobs", "dequeues", "keys", "hints"}) {
+        "counters", "jobs", "dead_letters", "ended", "dequeues", "keys", "hints"}) {
     sql += "; DELETE FROM weir." + table;
     names += (names.empty() ? "weir." : ", weir.") + table;
   }

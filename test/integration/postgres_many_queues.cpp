@@ -68,10 +68,13 @@ class world {
 
   /// Everything that is kept, but for fences and for how many rows say it.
   std::string kept() {
+    std::string const job =
+        "SELECT queue, id, priority, state, strategy, attempts, snoozes, vesting, sequence, "
+        "unclaimed, holder, reason, result, ";
     return bed_.db.must(
-        "SELECT (SELECT string_agg(j::text, E'\\n') FROM (SELECT queue, id, priority, state, "
-        "strategy, attempts, snoozes, vesting, kept, sequence, unclaimed, holder, reason, result, "
-        "death IS NULL AS live FROM weir.jobs ORDER BY 1, 2) j) || E'\\n' || "
+        "SELECT (SELECT string_agg(j::text, E'\\n') FROM (" + job + "0 FROM weir.jobs UNION ALL " +
+        job + "0 FROM weir.dead_letters UNION ALL " + job +
+        "kept FROM weir.ended ORDER BY 1, 2) j) || E'\\n' || "
         "coalesce((SELECT string_agg(p::text, E'\\n') FROM (SELECT queue, min(scan), min(pointer) "
         "FROM weir.pointers GROUP BY 1 ORDER BY 1) p), '') || E'\\n' || "
         "(SELECT string_agg(c::text, E'\\n') FROM (SELECT queue, sum(enqueued), sum(completed), "

@@ -100,6 +100,13 @@ std::pair<std::int64_t, std::string> most_rows(watched& session, std::uint8_t fi
     note("complete again", session.rows_for(command::complete_jobs{"q", ended}));
   }
   note("cancel", session.rows_for(command::cancel_job{"q", id(first), true}));
+  note("find", session.rows_for(command::find_job{"q", id(first)}));
+  for (auto const state : {job_state::pending, job_state::completed, job_state::dead}) {
+    note("list", session.rows_for(command::list_jobs{"q", state, 2, {}}) / 11);  // up to a thousand
+  }
+  note("list letters", session.rows_for(command::list_dead_letters{"q", 2, {}}));
+  note("replay", session.rows_for(command::replay_dead_letter{"q", id(250)}));
+  note("purge", session.rows_for(command::purge_job{"q", id(first)}));
   note("peek", session.rows_for(command::peek_jobs{"q", 2}));
   note("stats", session.rows_for(command::read_queue_stats{"q"}));
   note("pointer", session.rows_for(command::update_queue_pointer{"q"}));
@@ -145,24 +152,34 @@ BOOST_AUTO_TEST_CASE(no_step_goes_through_the_jobs_that_it_is_not_about) {
   for (auto const known : {"nothing", "few", "many"}) {
     std::string const what{known};
     bed b;
-    for (std::string const table : {"jobs", "keys"}) {
+    for (std::string const table : {"jobs", "keys", "dead_letters", "ended"}) {
       b.db.must("ALTER TABLE weir." + table + " SET (autovacuum_enabled = off)");
     }
     std::vector<new_job> const one{job_of(250)};
     BOOST_TEST_REQUIRE(b(command::enqueue_jobs{"q", one}).has_value());
-    if (what == "few") b.db.must("ANALYZE weir.jobs, weir.keys");
+    if (what == "few") b.db.must("ANALYZE weir.jobs, weir.keys, weir.dead_letters, weir.ended");
     auto const waiting = [&] {
-      b.db.must("INSERT INTO weir.jobs (queue, id, priority, strategy, policy, max_attempts, "
-                "vesting, enqueued, deadline_from, deadline, retention, unique_key, kind, payload) "
-                "SELECT 'q', gen_random_uuid(), 0, 1, 0, 25, t + (i % 2) * 3600000000000, t, t, 0, "
-                "0, i::text::bytea, "
-                "'kind', '' FROM (SELECT weir.clock() AS t, i FROM generate_series(1, 3000) i) j; "
-                "INSERT INTO weir.keys SELECT queue, false, unique_key, id, NULL FROM weir.jobs "
-                "WHERE unique_key <> '' ON CONFLICT DO NOTHING");
+      b.db.must(
+          "INSERT INTO weir.jobs (queue, id, state, priority, strategy, policy, max_attempts, "
+          "vesting, enqueued, deadline_from, deadline, retention, unique_key, kind, payload) "
+          "SELECT 'q', gen_random_uuid(), 0, 0, 1, 0, 25, t + (i % 2) * 3600000000000, t, t, "
+          "0, 0, i::text::bytea, "
+          "'kind', '' FROM (SELECT weir.clock() AS t, i FROM generate_series(1, 3000) i) j; "
+          "INSERT INTO weir.keys SELECT queue, false, unique_key, id, NULL FROM weir.jobs "
+          "WHERE unique_key <> '' ON CONFLICT DO NOTHING");
+      for (std::string const table : {"dead_letters", "ended"}) {
+        b.db.must("INSERT INTO weir." + table +
+                  " SELECT j.*, 9000000000000000000 + row_number() "
+                  "OVER () FROM weir.jobs j; UPDATE weir." +
+                  table +
+                  " SET id = gen_random_uuid(), "
+                  "state = " +
+                  (table == "ended" ? "2" : "3"));
+      }
     };
     if (what == "many") {
       waiting();
-      b.db.must("ANALYZE weir.jobs, weir.keys");
+      b.db.must("ANALYZE weir.jobs, weir.keys, weir.dead_letters, weir.ended");
     }
     watched session{b};
     most_rows(session, 1);
@@ -202,8 +219,8 @@ BOOST_AUTO_TEST_CASE(every_table_whose_rows_come_and_go_is_vacuumed_soon) {
   BOOST_TEST(b.db.must("SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class WHERE "
                        "relnamespace = 'weir'::regnamespace AND relkind = 'r' AND NOT "
                        "coalesce(reloptions, '{}') @> '{autovacuum_vacuum_scale_factor=0.01}'") ==
-             "hints jobs queues state");
-  // Beside however many records that are kept.
+             "ended hints jobs queues state");
+  // However many jobs wait.
   BOOST_TEST(b.db.number("SELECT count(*) FROM pg_class WHERE oid = 'weir.jobs'::regclass AND "
                          "reloptions @> '{autovacuum_vacuum_scale_factor=0,"
                          "autovacuum_vacuum_threshold=5000,vacuum_index_cleanup=on}'") == 1);

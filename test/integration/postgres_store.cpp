@@ -510,7 +510,7 @@ BOOST_AUTO_TEST_CASE(what_time_has_ended_is_removed_by_a_store_that_is_used) {
                    "SELECT (SELECT count(*) FROM weir.locks) + (SELECT count(*) FROM weir.permits) "
                    "+ (SELECT count(*) FROM weir.permit_lines) + (SELECT count(*) FROM "
                    "weir.buckets) + (SELECT count(*) FROM weir.jobs) + (SELECT count(*) FROM "
-                   "weir.keys)");
+                   "weir.ended) + (SELECT count(*) FROM weir.keys)");
                return left == 0;
              }),
              "something is still there");

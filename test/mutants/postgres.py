@@ -17,6 +17,7 @@ MANY, LINE = "integration.postgres_many_queues", "integration.postgres_line"
 SNAPSHOT, FLOORS = "integration.postgres_snapshot", "integration.postgres_floors"
 POINTERS, LOCKED = "integration.postgres_pointers", "integration.postgres_locked"
 DAMAGE, PLANTED = "integration.postgres_damage", "conformance.postgres_planted"
+ENDED = "integration.postgres_ended"
 
 FAILURE, HOSTS = "store/postgres/failure.hpp", "store/postgres/hosts.hpp"
 SOCKET, LINK = "store/postgres/socket.hpp", "store/postgres/link.hpp"
@@ -368,4 +369,14 @@ MUTANTS = [
     ("forgets_jobs", "the counters of a queue that has jobs are forgotten",
      *in_sql("AND NOT EXISTS (SELECT 1 FROM \"weir\".jobs j WHERE j.queue = r.queue)", ""),
      {STORE: ["F83*"]}),
+    ("looks_at_no_record", "the id of a job that ends meanwhile is not taken",
+     *in_sql("n := n - \"weir\".give_way(queue_, ids_, now_);", "n := n + 0;"),
+     {ENDED: ["the_id_of_a_job*"]}),
+    ("sees_no_record", "a transaction that sees what was then adds a job that has ended",
+     *in_sql("IF NOT \"weir\".sees_all() THEN\n    INSERT", "IF false THEN\n    INSERT"),
+     {ENDED: ["a_transaction*"]}),
+    ("removes_from_the_first", "what was removed is gone through again and again",
+     *in_sql("coalesce(until_, tidied[2])", "tidied[2]"), {ENDED: ["F79_removing*"]}),
+    ("never_from_the_first", "a record that was locked stays for ever",
+     *in_sql(" OR tidied[3] >= 64", ""), {ENDED: ["F79_removing*"]}),
 ]

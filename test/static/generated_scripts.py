@@ -36,9 +36,9 @@ import tempfile
 INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include" / "weir"
 LUA, SQL, WEB = "store/redis/script", "store/postgres/schema", "console/web"
 # A migration makes these, in this order.
-SCHEMA = ["tables", "leases", "buckets", "floors", "pointers", "queues", "jobs", "claims", "dequeue"]
+SCHEMA = ["tables", "past", "base", "leases", "buckets", "floors", "pointers", "queues", "jobs", "claims", "dequeue"]
 # What append_sql fills in.
-FILLED = ["job_bytes", "function_settings", "hot_table", "jobs_table"]
+FILLED = ["job_bytes", "function_settings", "hot_table", "jobs_table", "ended_table"]
 # Where scripts find definitions: (header, which generated headers include it).
 DEFINITIONS = {
     "limits.hpp": "lua sql",
@@ -130,10 +130,13 @@ class Definitions:
         for name, body in COLUMNS.findall(text):
             each = [e.strip() for e in body.split(",") if e.strip()]
             asserted = [f"static_assert({name}::{e} == {i});" for i, e in enumerate(each)]
-            for form, left_out, part in (("columns", (), "NULL::integer"),
-                                         ("of_a_lease", NOT_OF_A_LEASE, "NULL::integer"),
-                                         ("of_a_part", NOT_OF_A_LEASE, "j.part")):
-                columns = ("''::bytea" if e in left_out else "j." + e for e in each[1:-1])
+            for form, left_out, part, death in (
+                    ("columns", (), "NULL::integer", "NULL::bigint"),
+                    ("of_a_letter", (), "NULL::integer", "j.death"),
+                    ("of_a_lease", NOT_OF_A_LEASE, "NULL::integer", "NULL::bigint"),
+                    ("of_a_part", NOT_OF_A_LEASE, "j.part", "NULL::bigint")):
+                columns = (death if e == "death" else "''::bytea" if e in left_out else "j." + e
+                           for e in each[1:-1])
                 self.add(f"{name}.{form}", ", ".join((*columns, part)), *asserted)
         structs = STRUCT.findall(text)
         for indent, kind, name, value in CONSTANT.findall(text):
@@ -355,7 +358,7 @@ class Sql:
         script = Script(self.definitions, self.asserted)
         files = sorted((include / SQL).glob("*.sql"))
         made = {name for path in files
-                for name in re.findall(r"^CREATE (?:UNLOGGED )?\w+ weir\.(\w+)", read(path), re.M)}
+                for name in re.findall(r"^CREATE (?:(?:UNLOGGED )?\w+ weir\.|INDEX )(\w+)", read(path), re.M)}
         settings = {name for path in files
                     for name in re.findall(r"_(?:setting|config)\('weir\.(\w+)'", read(path))}
 

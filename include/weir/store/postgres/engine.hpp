@@ -119,11 +119,11 @@ WEIR_DECL std::string postgres_migration_sql(postgres_options const& options, st
   auto const o = detail::bounded(options);
   from = std::min(from, postgres_schema_version);
   to = std::min(to, postgres_schema_version);
-  auto const never_released = [](std::uint32_t schema) {
-    return schema != 0 && schema < detail::postgres_first_schema;
-  };
-  if (never_released(to) || (never_released(from) && to != 0)) return out;
-  if (never_released(from)) from = detail::postgres_first_schema;
+  // There is no way back to a version before, but to none.
+  if (to != 0 &&
+      (to < postgres_schema_version || (from != 0 && from < detail::postgres_first_schema))) {
+    return out;
+  }
   auto const add = [&](std::string_view text) { detail::append_sql(out, text, o.schema); };
   add("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;\n");
   // It takes as long as it takes, and names mean what they do by themselves.
@@ -133,17 +133,25 @@ WEIR_DECL std::string postgres_migration_sql(postgres_options const& options, st
   if (from == 0 && to > 0) add("CREATE SCHEMA IF NOT EXISTS ~;\n");
   add(detail::pgsql::own_schema);
   if (from > 0) add("LOCK TABLE ~.state;\n");
-  auto const begin = detail::postgres_steps_to(from);
-  auto const end = detail::postgres_steps_to(to);
-  for (auto i = begin; i < end; ++i) {
-    for (auto const* const part : detail::postgres_migrations[i].up) add(part);
-  }
-  for (auto i = begin; i > end; --i) add(detail::postgres_migrations[i - 1].down);
-  if (from == 0 && to > 0) {
+  if (to == 0) {
+    if (from > 0) add("DROP SCHEMA ~ CASCADE;\n");
+  } else if (from == 0) {
+    for (auto const* const part : detail::pgsql::whole) add(part);
     // Twice at once, or over another version, this fails, and nothing was done.
     add("INSERT INTO ~.state VALUES (true, " + std::to_string(to) + ", " +
         std::to_string(o.shards) + ", -9223372036854775808);\n");
-  } else if (to > 0) {
+  } else {
+    for (auto v = from; v < to; ++v) {
+      for (std::string_view part : detail::postgres_migrations[v - detail::postgres_first_schema]) {
+        constexpr std::string_view made = "\nCREATE FUNCTION ";
+        for (auto at = part.find(made); at != std::string_view::npos; at = part.find(made)) {
+          add(part.substr(0, at));
+          add("\nCREATE OR REPLACE FUNCTION ");
+          part.remove_prefix(at + made.size());
+        }
+        add(part);
+      }
+    }
     add("UPDATE ~.state SET version = " + std::to_string(to) + ";\n");
   }
   add("COMMIT;\n");

@@ -12,9 +12,9 @@
 namespace weir {
 
 /// The version of the schema that this version of weir needs.
-inline constexpr std::uint32_t postgres_schema_version = 4;
+inline constexpr std::uint32_t postgres_schema_version = 5;
 
-/// The SQL that takes a database from one version of weir's schema to another, up or down, in one
+/// The SQL that takes a database from one version of weir's schema to another, in one
 /// transaction: for those who run their own migrations. Version 0 is a database without it; going
 /// there drops the schema with all that is in it. What `async_migrate` does is
 /// `postgres_migration_sql(options)` where there is none.
@@ -25,8 +25,10 @@ inline constexpr std::uint32_t postgres_schema_version = 4;
 /// SELECT, INSERT, UPDATE and DELETE on its tables, USAGE and UPDATE on its sequences, and EXECUTE
 /// on its functions.
 ///
-/// Returns an empty text where `options.schema` is no valid name, and for version 1, which no
-/// release has made, unless it is to be dropped.
+/// There is a way from version 4, which takes the jobs' table for itself until it is done: commands
+/// wait for it, by workers of the version before, too, and then go on. Returns an empty text where
+/// `options.schema` is no valid name, where there is no way from `from`, and where `to` is an
+/// earlier version than this one's, but for 0.
 [[nodiscard]] std::string postgres_migration_sql(postgres_options const& options,
                                                  std::uint32_t from = 0,
                                                  std::uint32_t to = postgres_schema_version);

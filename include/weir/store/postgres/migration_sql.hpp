@@ -22,30 +22,20 @@
 
 namespace weir::detail {
 
-/// The schema of the first step below. An earlier one was never released.
+/// The first schema that can be migrated. An earlier one was never released.
 inline constexpr std::uint32_t postgres_first_schema = 4;
 
-/// One step between two versions of the schema, and the way back. One that was released never
-/// changes: a change is one more step.
-struct postgres_migration {
-  std::span<char const* const> up;
-  char const* down;
-};
-
-inline constexpr std::array postgres_migrations{
-    postgres_migration{pgsql::whole, "DROP SCHEMA ~ CASCADE;\n"},
-};
-static_assert(postgres_first_schema - 1 + postgres_migrations.size() == postgres_schema_version);
+/// The step from each schema to the next one. It replaces functions that are there. One from a
+/// schema that was released never changes: a change is one more step.
+inline constexpr char const* postgres_from_4[] = {
+    pgsql::from_4,   pgsql::past,   pgsql::base, pgsql::leases, pgsql::buckets, pgsql::floors,
+    pgsql::pointers, pgsql::queues, pgsql::jobs, pgsql::claims, pgsql::dequeue, pgsql::from_4_fill};
+inline constexpr std::array<std::span<char const* const>, 1> postgres_migrations{postgres_from_4};
+static_assert(postgres_first_schema + postgres_migrations.size() == postgres_schema_version);
 
 /// FNV-1a of what makes the schema. A schema with another text is another version, or a database of
-/// the one is taken for the other: a test compares. As long as no release has made this version, it
-/// and `postgres_first_schema` grow together.
-inline constexpr std::uint64_t postgres_schema_digest = 15077244049416487431U;
-
-/// How many of the migrations a schema is made by.
-[[nodiscard]] constexpr std::uint32_t postgres_steps_to(std::uint32_t schema) noexcept {
-  return schema < postgres_first_schema ? 0 : schema + 1 - postgres_first_schema;
-}
+/// the one is taken for the other: a test compares.
+inline constexpr std::uint64_t postgres_schema_digest = 7504881048265517086U;
 
 /// Of a database with an earlier version than this one's.
 [[nodiscard]] inline error_code postgres_outdated(std::int64_t schema) {
@@ -85,12 +75,18 @@ inline constexpr std::string_view postgres_hot_table =
 
 /// The jobs' table likewise, but by how many rows are dead and not by their share, and its indexes
 /// with it every time: who looks for the first job of a queue goes through what is dead before it,
-/// and that is as much as it is beside millions of records that are kept.
+/// and that is as much as it is beside millions of jobs that wait.
 inline constexpr std::string_view postgres_jobs_table =
     "autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, "
     "vacuum_index_cleanup = on, "
     "autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_vacuum_cost_delay = 0, "
     "autovacuum_analyze_scale_factor = 0.05";
+
+/// What is kept of ended jobs: nobody goes through what is dead there, and a vacuum goes through
+/// all of an index.
+inline constexpr std::string_view postgres_ended_table =
+    "autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_cost_delay = 0, "
+    "autovacuum_analyze_scale_factor = 0.1";
 
 /// The text with its placeholders filled in.
 inline void append_sql(std::string& out, std::string_view text, std::string_view schema) {
@@ -103,7 +99,8 @@ inline void append_sql(std::string& out, std::string_view text, std::string_view
         {"{job_bytes}", postgres_job_bytes},
         {"{function_settings}", postgres_function_settings},
         {"{hot_table}", postgres_hot_table},
-        {"{jobs_table}", postgres_jobs_table}};
+        {"{jobs_table}", postgres_jobs_table},
+        {"{ended_table}", postgres_ended_table}};
     auto const* const known = std::ranges::find_if(
         filled, [&](auto const& each) { return text.starts_with(each.first); });
     if (text.starts_with('~')) {

@@ -142,6 +142,7 @@ DECLARE
   others bigint[];
   ended bigint[];
   done boolean[];
+  n integer;
   counted boolean;
 BEGIN
   IF together_ THEN
@@ -188,17 +189,25 @@ BEGIN
       SELECT k.* INTO j FROM weir.jobs k
         WHERE k.queue = queues_[others[i]] AND k.id = ids_[others[i]]
           AND k.fence = fences_[others[i]]
-          AND (k.state = weir.job_state.pending AND k.holder IS NOT NULL AND k.vesting > now_
-               OR k.state = weir.job_state.completed AND k.kept > now_);
+          AND k.state = weir.job_state.pending AND k.holder IS NOT NULL AND k.vesting > now_;
       IF FOUND THEN
         done[others[i]] := true;
-        IF j.state = weir.job_state.pending THEN
-          ended := ended || others[i];
-          PERFORM weir.end_job(j, weir.job_state.completed::smallint, now_, --\
-            nullif(results_[others[i]], ''), NULL);
-        END IF;
+        ended := ended || others[i];
+        PERFORM weir.end_job(j, weir.job_state.completed::smallint, now_, --\
+          nullif(results_[others[i]], ''), NULL);
       END IF;
     END LOOP;
+    -- What was completed before, under the same lease, was so.
+    IF false = ANY (done) THEN
+      FOR n IN SELECT u.n FROM unnest(queues_, ids_, fences_, done)
+            WITH ORDINALITY u(queue, id, fence, done, n),
+          LATERAL (SELECT 1 FROM weir.ended e WHERE e.queue = u.queue AND e.id = u.id
+            AND e.fence = u.fence AND e.state = weir.job_state.completed AND e.kept > now_
+            OFFSET 0) l
+          WHERE NOT u.done AND u.fence <> 0 LOOP
+        done[n] := true;
+      END LOOP;
+    END IF;
     FOR i IN 1 .. cardinality(alone) LOOP
       done[alone[i]] := NULL;
     END LOOP;
@@ -277,12 +286,24 @@ DECLARE
   left_ integer;
   r record;
   line_ record;
+  here bigint := 'weir.state'::regclass::oid;
+  tidied bigint[] := nullif(current_setting('weir.tidied', true), '');
+  until_ bigint;
 BEGIN
-  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM weir.jobs k WHERE k.kept <= now_
-      ORDER BY k.kept LIMIT limit_ FOR UPDATE SKIP LOCKED)
-    DELETE FROM weir.jobs j USING o WHERE j.ctid = o.place;
-  GET DIAGNOSTICS n = ROW_COUNT;
+  -- From where the session was the last time: while somebody holds a snapshot, what it has removed is
+  -- still there to go through (F79). What was locked, or came later, is met by every 64th look, which
+  -- is one from the beginning. tidied[1]: which schema; [2]: from when on; [3]: how many looks ago.
+  IF at_ IS NOT NULL OR tidied[1] IS DISTINCT FROM here OR tidied[3] >= 64 THEN
+    tidied := ARRAY[here, -9223372036854775808, 0];
+  END IF;
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place, k.kept FROM weir.ended k
+        WHERE k.kept + 0 >= tidied[2] AND k.kept + 0 <= now_
+        ORDER BY k.kept + 0 LIMIT limit_ FOR UPDATE SKIP LOCKED),
+      gone AS (DELETE FROM weir.ended e USING o WHERE e.ctid = o.place)
+    SELECT count(*), max(o.kept) INTO n, until_ FROM o;
   all_ := all_ + n;
+  tidied := ARRAY[here, coalesce(until_, tidied[2]), tidied[3] + 1];
+  PERFORM set_config('weir.tidied', tidied::text, false);
   WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM weir.keys k WHERE k.until <= now_
       ORDER BY k.until LIMIT limit_ FOR UPDATE SKIP LOCKED)
     DELETE FROM weir.keys w USING o WHERE w.ctid = o.place;
@@ -366,6 +387,8 @@ BEGIN
         AND (SELECT count(*) FROM old) = --\
           (SELECT count(*) FROM weir.counters k WHERE k.queue = r.queue)
         AND NOT EXISTS (SELECT 1 FROM weir.jobs j WHERE j.queue = r.queue)
+        AND NOT EXISTS (SELECT 1 FROM weir.dead_letters e WHERE e.queue = r.queue)
+        AND NOT EXISTS (SELECT 1 FROM weir.ended e WHERE e.queue = r.queue)
         AND NOT EXISTS (SELECT 1 FROM weir.queues q WHERE q.queue = r.queue
           AND (q.paused OR greatest(q.snoozed, q.until) > now_));
     IF NOT FOUND THEN  -- not before tomorrow
@@ -381,6 +404,8 @@ BEGIN
       WHERE NOT q.paused AND greatest(q.snoozed, q.until) < now_ - 172800000000000
         AND NOT EXISTS (SELECT 1 FROM weir.counters c WHERE c.queue = q.queue)
         AND NOT EXISTS (SELECT 1 FROM weir.jobs j WHERE j.queue = q.queue)
+        AND NOT EXISTS (SELECT 1 FROM weir.dead_letters e WHERE e.queue = q.queue)
+        AND NOT EXISTS (SELECT 1 FROM weir.ended e WHERE e.queue = q.queue)
       LIMIT limit_ FOR UPDATE OF q SKIP LOCKED) o
     WHERE d.ctid = o.place;
   GET DIAGNOSTICS n = ROW_COUNT;

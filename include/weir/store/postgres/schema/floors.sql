@@ -27,9 +27,6 @@
 --- when it was raised; [6] to [9]: see rest. Then for each level its number, floor, proposal and
 --- horizon: negative, the number of the transaction that read the proposal, until there is one.
 
-CREATE SEQUENCE weir.returned MINVALUE 0;
-SELECT setval('weir.returned', 0);
-
 -- What is known of the order. NULL: nothing, and it is not to be noted; most orders are looked through
 -- once or twice, so only every eighth look begins to know one. `now_` NULL: the step is by a clock of
 -- somebody else's, and floors may not be below what comes. Two orders may have the same setting: then

@@ -118,6 +118,239 @@ static_assert(static_cast<int>(replay_outcome::replayed) == 0);
 static_assert(static_cast<int>(unique_strategy::none) == 0);
 static_assert(static_cast<int>(unique_strategy::until_expired) == 5);
 
+inline constexpr char base[] = R"sql(
+-- The key of used_keys for what a holder dequeues.
+CREATE FUNCTION ~.dequeue_key(queue_ bytea, holder_ bytea) RETURNS bytea LANGUAGE sql IMMUTABLE
+  RETURN int4send(octet_length(queue_)) || queue_ || holder_;
+
+-- The uses of a row after one more, whatever was noted.
+CREATE FUNCTION ~.next_use(uses_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN (uses_ & 4611686018427387903) + 1;
+
+-- Is nobody else making the row of a key that was not found, or removing it? Then it is to be looked
+-- for once more, by another statement, which sees what has come meanwhile, before it is made. False:
+-- it is to be looked for from the beginning.
+CREATE FUNCTION ~.may_make(kind_ integer, key_ bytea) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO ~.used_keys VALUES (kind_, key_) ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN  -- written, so that a REPEATABLE READ transaction that sees less is refused
+    UPDATE ~.used_keys u SET kind = kind_ WHERE u.kind = kind_ AND u.key = key_;
+  END IF;
+  RETURN FOUND;
+END $$;
+
+-- May a row that is locked, and over, be removed? Whoever is about to use it waits for it, and is not
+-- waited for.
+CREATE FUNCTION ~.may_forget(kind_ integer, key_ bytea) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM ~.used_keys u WHERE u.ctid = (SELECT w.ctid FROM ~.used_keys w
+    WHERE w.kind = kind_ AND w.key = key_ FOR UPDATE SKIP LOCKED);
+  RETURN FOUND OR NOT EXISTS (SELECT 1 FROM ~.used_keys w WHERE w.kind = kind_ AND w.key = key_);
+END $$;
+
+-- How far off a time is. Times of damaged rows are held where they can be counted with.
+CREATE FUNCTION ~.span(time_ bigint, now_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN CASE WHEN time_ < -4611686018427387904 THEN -4611686018427387904 ELSE time_ END - now_;
+
+-- The same for counters and their sums.
+CREATE FUNCTION ~.held_within(sum_ numeric) RETURNS bigint LANGUAGE sql IMMUTABLE
+  RETURN least(greatest(sum_, -4611686018427387904), 4611686018427387904)::bigint;
+
+-- Does each statement see what was committed before it began? The default of a session may change
+-- while it is used, and a pooler may give another one.
+CREATE FUNCTION ~.sees_all() RETURNS boolean LANGUAGE sql STABLE
+  RETURN current_setting('transaction_isolation') = 'read committed';
+
+-- To be called before a step waits for a lock, or may. On a connection with other steps behind this
+-- one it does not wait for long: it is refused, and asked for once more where it may (F71). Until the
+-- function ends which has settings of its own.
+CREATE FUNCTION ~.hurry() RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  patience text := current_setting('weir.patience', true);
+BEGIN
+  RETURN CASE WHEN patience <> '' THEN set_config('lock_timeout', patience, true) <> '' END;
+END $$;
+
+-- Waits for the names, in order, and keeps them until the transaction ends.
+CREATE FUNCTION ~.guard(names_ bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  places tid[];
+BEGIN
+  WITH g AS (INSERT INTO ~.guards SELECT DISTINCT n FROM unnest(names_) n ORDER BY n RETURNING ctid)
+    SELECT array_agg(g.ctid) INTO places FROM g;
+  DELETE FROM ~.guards g WHERE g.ctid = ANY (places);
+END $$;
+
+-- The server's clock may be set back, or be another server's after a failover. Time goes on from
+-- where it was all the same (F99, F102): it is the clock, and what it is ahead of it until the clock
+-- has come there by itself. Both numbers are values of sequences, which every step sees as they are
+-- now, whatever its transaction sees.
+CREATE FUNCTION ~.server_clock() RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000;
+
+-- Notes the time; where it would be more than a second behind what was noted, after having it go on
+-- from there. Who does so does it alone: see raise_fences. Where nothing can be written, or somebody
+-- stands still who does so, the time is only held there. A time that is ten years ahead of what was
+-- noted is not noted, but what was noted is never forgotten: a clock may be behind by any time. Only a
+-- note from before there was weir, or from after 2100, is none. A clock that was behind and is set
+-- right again, or nearly, takes the rest of the way alone: what it was behind by, added once more,
+-- would end what is held.
+CREATE FUNCTION ~.note_time() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  ten_years constant bigint := 315360000000000000;
+  ahead_ bigint := coalesce(pg_sequence_last_value('~.ahead'), 0);
+  seen_ bigint := coalesce(pg_sequence_last_value('~.seen'), 0);
+  clock_ bigint := ~.server_clock();
+  now_ bigint := CASE WHEN clock_ >= seen_ - ahead_ / 10 THEN greatest(clock_, seen_)
+                   ELSE greatest(clock_ + ahead_, seen_) END;
+  was bigint;
+BEGIN
+  IF current_setting('transaction_read_only')::boolean THEN
+    RETURN now_;
+  END IF;
+  PERFORM ~.guard('{1}');
+  was := coalesce(pg_sequence_last_value('~.ahead'), 0);
+  ahead_ := was;
+  seen_ := coalesce(pg_sequence_last_value('~.seen'), 0);
+  clock_ := ~.server_clock();
+  IF seen_ NOT BETWEEN 1700000000000000000 AND 4102444800000000000 THEN
+    seen_ := 0;
+  END IF;
+  IF clock_ >= seen_ - ahead_ / 10 OR ahead_ > seen_ - clock_ + ten_years THEN
+    ahead_ := greatest(seen_ - clock_, 0);
+  END IF;
+  now_ := clock_ + ahead_;
+  IF now_ < seen_ - 1000000000 THEN
+    RAISE LOG 'weir: the clock is % s behind; time goes on from where it was',
+      (seen_ - now_) / 1000000000;
+    ahead_ := ahead_ + seen_ - now_;
+    now_ := seen_;
+  END IF;
+  IF ahead_ <> was THEN
+    PERFORM setval('~.ahead', ahead_);
+  END IF;
+  IF now_ > seen_ + 1000000000  -- and nobody has noted it meanwhile
+      AND (now_ <= seen_ + ten_years OR seen_ = 0) THEN
+    PERFORM setval('~.seen', now_);
+  END IF;
+  RAISE SQLSTATE 'WEIR0';
+EXCEPTION WHEN SQLSTATE 'WEIR0' OR lock_not_available THEN
+  RETURN now_;
+END $$;
+
+-- The clock is read first: what has changed since makes it too far from what was noted.
+CREATE FUNCTION ~.clock() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  now_ bigint := ~.server_clock() + pg_sequence_last_value('~.ahead');
+BEGIN
+  IF abs(now_ - pg_sequence_last_value('~.seen')) <= 1000000000 THEN
+    RETURN now_;
+  END IF;
+  RETURN ~.note_time();
+END $$;
+
+-- The day by that time, as rows have it that are used day by day.
+CREATE FUNCTION ~.day() RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN ~.clock() / 86400000000000;
+ALTER TABLE ~.counters ALTER day SET DEFAULT ~.day();
+
+-- The name of a unique key: 1: of an enqueue; 2: of a start.
+CREATE FUNCTION ~.key_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS bigint
+  LANGUAGE sql IMMUTABLE
+  RETURN hashtextextended(encode(queue_, 'hex') || '/' || encode(key_, 'hex'), kind_);
+
+CREATE FUNCTION ~.queue_lock(queue_ bytea) RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN hashtextextended(encode(queue_, 'hex'), pg_sequence_last_value('~.seed'));
+
+CREATE FUNCTION ~.topic_lock(topic_ text) RETURNS bigint LANGUAGE sql VOLATILE
+  RETURN hashtextextended(topic_, pg_sequence_last_value('~.seed') + 1);
+
+-- Sets the sequence of fences ahead of its clock, by 100 ms. So what it gives is never behind the
+-- clock, and above all that a lost primary gave, if failing over takes longer than twice that (F47).
+-- Who sets it does so alone, or it might be set back: the end of the inner transaction, and no other
+-- way, lets go of the lock now and leaves the sequence as it is. What others draw between the look
+-- and the step are fewer than the 100,000 that are left out.
+CREATE FUNCTION ~.raise_fences(now_ bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM ~.guard('{0}');
+  IF nextval('~.fences') < now_ / 1000 THEN
+    PERFORM setval('~.fences', now_ / 1000 + 100000);
+  END IF;
+  RAISE SQLSTATE 'WEIR0';
+EXCEPTION WHEN SQLSTATE 'WEIR0' THEN
+  NULL;
+END $$;
+
+-- The fence after `last_`. The sequence makes it grow where no row remembers the last one.
+CREATE FUNCTION ~.next_fence(now_ bigint, last_ bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  f bigint := nextval('~.fences');
+BEGIN
+  IF f < now_ / 1000 THEN
+    PERFORM ~.raise_fences(now_);
+    f := nextval('~.fences');
+  END IF;
+  RETURN greatest(f, last_ + 1);
+END $$;
+
+-- Notifies those who wait for the topic, once this is committed. A step of weir's own removes the
+-- row, so that later steps need not notify. One in an application's transaction leaves the row, since
+-- it may be rolled back, or stay open for long, and others must notify meanwhile. Whoever begins to
+-- wait before it is committed sees its lock on the topic, and looks again soon (see `ask_for`). What
+-- began to wait after such a transaction's snapshot was taken is not seen by it: it notifies always.
+CREATE FUNCTION ~.tell(topic_ text, own_ boolean) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  wanted boolean;
+BEGIN
+  IF NOT own_ THEN
+    wanted := NOT pg_try_advisory_xact_lock_shared(~.topic_lock(topic_))
+      OR current_setting('transaction_isolation') IN ('repeatable read', 'serializable')
+      OR EXISTS (SELECT 1 FROM ~.hints k WHERE k.topic = topic_ AND k.until > ~.clock());
+  ELSIF pg_try_advisory_xact_lock_shared(~.topic_lock(topic_)) THEN
+    DELETE FROM ~.hints h WHERE h.topic = (SELECT k.topic FROM ~.hints k WHERE k.topic = topic_
+      FOR UPDATE SKIP LOCKED);
+    -- Another one that has taken it, and has not committed, may be undone.
+    wanted := FOUND OR EXISTS (SELECT 1 FROM ~.hints k WHERE k.topic = topic_);
+  ELSE
+    wanted := true;  -- somebody is about to say that they wait
+  END IF;
+  IF wanted THEN
+    PERFORM pg_notify(btrim('~', '"'), topic_);
+  END IF;
+END $$;
+
+-- Says that somebody waits, who says so again within twice `every_`. Who has news from now on tells
+-- it; false: others may have had some before, which is not committed yet, so that it is to be looked
+-- for again soon. It does not wait for those who have the row: other commands stand behind it.
+CREATE FUNCTION ~.ask_for(topic_ text, every_ bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  now_ bigint := ~.clock();
+  often bigint := least(every_, 315360000000000000);  -- ten years
+  hurries boolean := ~.hurry();
+  until_ bigint;
+BEGIN
+  IF current_setting('transaction_read_only')::boolean THEN  -- a standby has no such table
+    RAISE read_only_sql_transaction USING MESSAGE = 'weir: hints are not kept here';
+  END IF;
+  SELECT k.until INTO until_ FROM ~.hints k WHERE k.topic = topic_;
+  IF NOT FOUND THEN
+    INSERT INTO ~.hints VALUES (topic_, now_ + 3 * often) ON CONFLICT DO NOTHING;
+  ELSIF until_ <= now_ + often THEN
+    UPDATE ~.hints h SET until = now_ + 3 * often
+      WHERE h.ctid = (SELECT k.ctid FROM ~.hints k WHERE k.topic = topic_ FOR UPDATE SKIP LOCKED);
+    IF NOT FOUND THEN
+      RETURN false;
+    END IF;
+  END IF;
+  IF NOT pg_try_advisory_xact_lock(~.topic_lock(topic_)) THEN
+    RETURN false;
+  END IF;
+  RETURN EXISTS (SELECT 1 FROM ~.hints k WHERE k.topic = topic_);  -- a step that told may have had it
+EXCEPTION WHEN lock_not_available THEN
+  RETURN false;
+END $$;
+)sql";
+
 inline constexpr char buckets[] = R"sql(
 -- The time since the epoch, 2026-01-01, held within the horizon of the rule.
 CREATE FUNCTION ~.bucket_time(at_ bigint) RETURNS bigint LANGUAGE sql VOLATILE
@@ -417,7 +650,7 @@ BEGIN
   early_ := early_ AND j.vesting > now_;
   IF j.vesting > now_ AND (j.holder IS NOT NULL OR NOT early_) THEN
     IF j.holder = holder_ THEN
-      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, NULL::integer;
+      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, NULL::bigint, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, NULL::integer;
     END IF;
     RETURN;
   END IF;
@@ -438,7 +671,7 @@ BEGIN
   IF early_ THEN
     PERFORM ~.touch(queue_, shard_, j.vesting, CASE WHEN at_ IS NULL THEN now_ END, own_);
   END IF;
-  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, NULL::integer;
+  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, NULL::bigint, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, NULL::integer;
 END $$;
 
 -- Locks a job with its live lease, and its key before it, if what is done may take it again. No
@@ -540,6 +773,7 @@ DECLARE
   others bigint[];
   ended bigint[];
   done boolean[];
+  n integer;
   counted boolean;
 BEGIN
   IF together_ THEN
@@ -583,16 +817,24 @@ BEGIN
       SELECT k.* INTO j FROM ~.jobs k
         WHERE k.queue = queues_[others[i]] AND k.id = ids_[others[i]]
           AND k.fence = fences_[others[i]]
-          AND (k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_
-               OR k.state = 2 AND k.kept > now_);
+          AND k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_;
       IF FOUND THEN
         done[others[i]] := true;
-        IF j.state = 0 THEN
-          ended := ended || others[i];
-          PERFORM ~.end_job(j, 2::smallint, now_, nullif(results_[others[i]], ''), NULL);
-        END IF;
+        ended := ended || others[i];
+        PERFORM ~.end_job(j, 2::smallint, now_, nullif(results_[others[i]], ''), NULL);
       END IF;
     END LOOP;
+    -- What was completed before, under the same lease, was so.
+    IF false = ANY (done) THEN
+      FOR n IN SELECT u.n FROM unnest(queues_, ids_, fences_, done)
+            WITH ORDINALITY u(queue, id, fence, done, n),
+          LATERAL (SELECT 1 FROM ~.ended e WHERE e.queue = u.queue AND e.id = u.id
+            AND e.fence = u.fence AND e.state = 2 AND e.kept > now_
+            OFFSET 0) l
+          WHERE NOT u.done AND u.fence <> 0 LOOP
+        done[n] := true;
+      END LOOP;
+    END IF;
     FOR i IN 1 .. cardinality(alone) LOOP
       done[alone[i]] := NULL;
     END LOOP;
@@ -668,12 +910,24 @@ DECLARE
   left_ integer;
   r record;
   line_ record;
+  here bigint := '~.state'::regclass::oid;
+  tidied bigint[] := nullif(current_setting('weir.tidied', true), '');
+  until_ bigint;
 BEGIN
-  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.jobs k WHERE k.kept <= now_
-      ORDER BY k.kept LIMIT limit_ FOR UPDATE SKIP LOCKED)
-    DELETE FROM ~.jobs j USING o WHERE j.ctid = o.place;
-  GET DIAGNOSTICS n = ROW_COUNT;
+  -- From where the session was the last time: while somebody holds a snapshot, what it has removed is
+  -- still there to go through (F79). What was locked, or came later, is met by every 64th look, which
+  -- is one from the beginning. tidied[1]: which schema; [2]: from when on; [3]: how many looks ago.
+  IF at_ IS NOT NULL OR tidied[1] IS DISTINCT FROM here OR tidied[3] >= 64 THEN
+    tidied := ARRAY[here, -9223372036854775808, 0];
+  END IF;
+  WITH o AS MATERIALIZED (SELECT k.ctid AS place, k.kept FROM ~.ended k
+        WHERE k.kept + 0 >= tidied[2] AND k.kept + 0 <= now_
+        ORDER BY k.kept + 0 LIMIT limit_ FOR UPDATE SKIP LOCKED),
+      gone AS (DELETE FROM ~.ended e USING o WHERE e.ctid = o.place)
+    SELECT count(*), max(o.kept) INTO n, until_ FROM o;
   all_ := all_ + n;
+  tidied := ARRAY[here, coalesce(until_, tidied[2]), tidied[3] + 1];
+  PERFORM set_config('weir.tidied', tidied::text, false);
   WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.keys k WHERE k.until <= now_
       ORDER BY k.until LIMIT limit_ FOR UPDATE SKIP LOCKED)
     DELETE FROM ~.keys w USING o WHERE w.ctid = o.place;
@@ -753,6 +1007,8 @@ BEGIN
       DELETE FROM ~.counters c USING old WHERE c.ctid = old.place
         AND (SELECT count(*) FROM old) = (SELECT count(*) FROM ~.counters k WHERE k.queue = r.queue)
         AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = r.queue)
+        AND NOT EXISTS (SELECT 1 FROM ~.dead_letters e WHERE e.queue = r.queue)
+        AND NOT EXISTS (SELECT 1 FROM ~.ended e WHERE e.queue = r.queue)
         AND NOT EXISTS (SELECT 1 FROM ~.queues q WHERE q.queue = r.queue
           AND (q.paused OR greatest(q.snoozed, q.until) > now_));
     IF NOT FOUND THEN  -- not before tomorrow
@@ -768,6 +1024,8 @@ BEGIN
       WHERE NOT q.paused AND greatest(q.snoozed, q.until) < now_ - 172800000000000
         AND NOT EXISTS (SELECT 1 FROM ~.counters c WHERE c.queue = q.queue)
         AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = q.queue)
+        AND NOT EXISTS (SELECT 1 FROM ~.dead_letters e WHERE e.queue = q.queue)
+        AND NOT EXISTS (SELECT 1 FROM ~.ended e WHERE e.queue = q.queue)
       LIMIT limit_ FOR UPDATE OF q SKIP LOCKED) o
     WHERE d.ctid = o.place;
   GET DIAGNOSTICS n = ROW_COUNT;
@@ -923,7 +1181,7 @@ BEGIN
                     false);
   IF sequence_ <> 0 THEN
     IF last = sequence_ THEN
-      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, NULL::integer FROM ~.jobs j
+      RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, NULL::bigint, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, NULL::integer FROM ~.jobs j
         WHERE j.queue || '' = queue_ AND j.holder = holder_ AND j.sequence = sequence_
           AND j.state = 0 AND j.vesting > now_ ORDER BY j.fence;
       GET DIAGNOSTICS n = ROW_COUNT;
@@ -986,7 +1244,7 @@ BEGIN
               FROM unnest(places[:coalesce(odd - 1, cardinality(places))], fences_)
                 WITH ORDINALITY c(tid, fence, place)
               WHERE j2.ctid = c.tid RETURNING j2.*, c.place)
-          SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, NULL::integer FROM claimed j ORDER BY j.place;
+          SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, NULL::bigint, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, NULL::integer FROM claimed j ORDER BY j.place;
         GET DIAGNOSTICS more = ROW_COUNT;
         n := n + more;
       END IF;
@@ -1199,7 +1457,7 @@ BEGIN
         FROM unnest(places, fences_[:cardinality(places)], parts)
           WITH ORDINALITY c(place, fence, part, nth)
         WHERE j.ctid = c.place RETURNING j.*, c.part, c.nth)
-    SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, j.part FROM claimed j ORDER BY j.nth;
+    SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, NULL::bigint, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, ''::bytea, ''::bytea, j.headers, ''::bytea, j.checkpoint, j.part FROM claimed j ORDER BY j.nth;
 
   FOR r IN
     SELECT q.part, q.held, h.least, h.visible, h.moves, h.from_, h.then_,
@@ -1241,9 +1499,6 @@ END $$;
 )sql";
 
 inline constexpr char floors[] = R"sql(
-CREATE SEQUENCE ~.returned MINVALUE 0;
-SELECT setval('~.returned', 0);
-
 -- What is known of the order. NULL: nothing, and it is not to be noted; most orders are looked through
 -- once or twice, so only every eighth look begins to know one. `now_` NULL: the step is by a clock of
 -- somebody else's, and floors may not be below what comes. Two orders may have the same setting: then
@@ -1318,6 +1573,50 @@ BEGIN
 END $$;
 )sql";
 
+inline constexpr char from_4[] = R"sql(
+LOCK TABLE ~.jobs;
+CREATE UNLOGGED TABLE ~.dead_4 AS
+  SELECT j.*, j.death AS number FROM ~.jobs j WHERE j.death IS NOT NULL;
+CREATE UNLOGGED TABLE ~.ended_4 AS
+  SELECT j.*, j.kept AS until FROM ~.jobs j WHERE j.death IS NULL AND j.kept IS NOT NULL;
+DELETE FROM ~.jobs WHERE death IS NOT NULL OR kept IS NOT NULL;
+UPDATE ~.jobs SET vesting = 0 WHERE vesting IS NULL;
+UPDATE ~.dead_4 SET vesting = 0;
+UPDATE ~.ended_4 SET vesting = 0;
+ALTER TABLE ~.dead_4 DROP death, DROP kept;
+ALTER TABLE ~.ended_4 DROP death, DROP kept;
+DROP INDEX ~.jobs_order;
+-- An enqueue that was under way, and waited, does not know where to look for ids that are taken. It
+-- is refused: it says no state.
+ALTER TABLE ~.jobs DROP death, DROP kept, ALTER vesting SET NOT NULL, ALTER state DROP DEFAULT;
+CREATE INDEX jobs_order ON ~.jobs ((queue || ''), priority, vesting, id);
+)sql";
+
+inline constexpr char from_4_fill[] = R"sql(
+INSERT INTO ~.dead_letters SELECT * FROM ~.dead_4;
+INSERT INTO ~.ended SELECT * FROM ~.ended_4;
+DROP TABLE ~.dead_4, ~.ended_4;
+DO $$
+DECLARE
+  g record;
+BEGIN
+  IF (SELECT p.proacl FROM pg_proc p WHERE p.oid = '~.end_job'::regproc) IS NOT NULL THEN
+    REVOKE ALL ON FUNCTION ~.give_way FROM PUBLIC;
+  END IF;
+  FOR g IN
+    SELECT a.privilege_type || ' ON ~.dead_letters, ~.ended' AS what, a.grantee, a.is_grantable
+      FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = '~.jobs'::regclass
+    UNION ALL
+    SELECT a.privilege_type || ' ON FUNCTION ~.give_way', a.grantee, a.is_grantable
+      FROM pg_proc p, aclexplode(p.proacl) a WHERE p.oid = '~.end_job'::regproc
+  LOOP
+    EXECUTE 'GRANT ' || g.what || ' TO '
+      || CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END
+      || CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END;
+  END LOOP;
+END $$;
+)sql";
+
 inline constexpr char jobs[] = R"sql(
 -- May the last lease of a job have left a run lock behind?
 CREATE FUNCTION ~.leaves_run(j ~.jobs) RETURNS boolean LANGUAGE sql IMMUTABLE
@@ -1386,15 +1685,16 @@ BEGIN
     DELETE FROM ~.keys k
       WHERE k.queue = j.queue AND NOT k.run AND k.key = j.unique_key AND k.owner = j.id;
   END IF;
-  IF how_ <> 3 AND j.retention = 0 THEN
-    DELETE FROM ~.jobs k WHERE k.queue = j.queue AND k.id = j.id;
-  ELSE
-    UPDATE ~.jobs k SET state = how_, vesting = NULL, holder = NULL, sequence = 0,
-        death = CASE WHEN how_ = 3 THEN ~.next_death() END,
-        kept = CASE WHEN how_ <> 3 THEN now_ + j.retention END,
-        result = coalesce(result_, k.result), reason = coalesce(reason_, k.reason)
-      WHERE k.queue = j.queue AND k.id = j.id;
+  IF how_ = 3 OR j.retention <> 0 THEN
+    j.state := how_; j.holder := NULL; j.sequence := 0;
+    j.result := coalesce(result_, j.result); j.reason := coalesce(reason_, j.reason);
+    IF how_ = 3 THEN
+      INSERT INTO ~.dead_letters SELECT j.*, ~.next_death();
+    ELSE
+      INSERT INTO ~.ended SELECT j.*, now_ + j.retention;
+    END IF;
   END IF;
+  DELETE FROM ~.jobs k WHERE k.queue = j.queue AND k.id = j.id;
 END $$;
 
 -- Gives a free key to a job, whoever had it. The key's lock and the job are the caller's.
@@ -1442,20 +1742,23 @@ BEGIN
   END IF;
   DELETE FROM ~.keys k WHERE k.queue = j.queue AND k.run IN (false, true)
     AND k.key = j.unique_key AND k.owner = j.id;
-  UPDATE ~.jobs k SET state = 3, vesting = NULL, kept = NULL, death = ~.next_death(),
-      holder = NULL, sequence = 0, strategy = 0, policy = 0, unique_key = '',
-      priority = least(greatest(k.priority, 0), 255), snoozes = 0,
-      attempts = least(greatest(k.attempts, 0), 1000000),
-      max_attempts = least(greatest(k.max_attempts, 1), 1000000),
-      fence = least(greatest(k.fence, 0), 4611686018427387904),
-      enqueued = least(k.enqueued, now_), deadline_from = now_, deadline = 0, retention = 0,
-      kind = CASE WHEN octet_length(k.kind) BETWEEN 1 AND 1024 THEN k.kind ELSE 'damaged' END,
-      payload = substr(k.payload, 1, 1048576), memo = substr(k.memo, 1, 1024), result = '',
-      headers = substr(k.headers, 1, 4096),
-      progress = substr(k.progress, 1, 1024),
-      checkpoint = substr(k.checkpoint, 1, 65536),
-      reason = 'the record is damaged'
-    WHERE k.queue = j.queue AND k.id = j.id;
+  j.state := 3; j.holder := NULL; j.sequence := 0;
+  j.strategy := 0; j.policy := 0;
+  j.unique_key := ''; j.priority := least(greatest(j.priority, 0), 255); j.snoozes := 0;
+  j.attempts := least(greatest(j.attempts, 0), 1000000);
+  j.max_attempts := least(greatest(j.max_attempts, 1), 1000000);
+  j.fence := least(greatest(j.fence, 0), 4611686018427387904);
+  j.enqueued := least(j.enqueued, now_); j.deadline_from := now_; j.deadline := 0;
+  j.retention := 0;
+  j.kind := CASE WHEN octet_length(j.kind) BETWEEN 1 AND 1024 THEN j.kind ELSE 'damaged' END;
+  j.payload := substr(j.payload, 1, 1048576);
+  j.memo := substr(j.memo, 1, 1024); j.result := '';
+  j.headers := substr(j.headers, 1, 4096);
+  j.progress := substr(j.progress, 1, 1024);
+  j.checkpoint := substr(j.checkpoint, 1, 65536);
+  j.reason := 'the record is damaged';
+  INSERT INTO ~.dead_letters SELECT j.*, ~.next_death();
+  DELETE FROM ~.jobs k WHERE k.queue = j.queue AND k.id = j.id;
   RETURN 2;
 END $$;
 
@@ -1469,6 +1772,45 @@ BEGIN
     RETURN false;
   END IF;
   RETURN nullif(~.bury(j, now_) > 0, false);
+END $$;
+
+-- Of jobs that were just added, removes those whose ids are kept by what has ended, and returns how
+-- many these were; where the retention is over, the record goes instead. It is done after they are
+-- added, and by other statements: who moved a job of such an id here had committed by then, and nobody
+-- else has one to move from now on. A transaction that sees what was then does not see that, but a
+-- unique index does: it is refused as if the record had stayed where the job was.
+CREATE FUNCTION ~.give_way(queue_ bytea, ids_ uuid[], now_ bigint) RETURNS integer
+  LANGUAGE plpgsql AS $$
+DECLARE
+  added tid[];
+  taken tid[];
+  over_ tid[];
+  n integer;
+BEGIN
+  IF ~.sees_all() AND NOT EXISTS (SELECT 1 FROM unnest(ids_) u(id), LATERAL (
+      SELECT 1 FROM ~.dead_letters d WHERE d.queue = queue_ AND d.id = u.id
+      UNION ALL SELECT 1 FROM ~.ended e WHERE e.queue = queue_ AND e.id = u.id OFFSET 0) l) THEN
+    RETURN 0;
+  END IF;
+  -- One that has been there before, or was replayed since, is older or younger than these.
+  added := ARRAY(SELECT l.place FROM unnest(ids_) u(id), LATERAL (SELECT j.ctid AS place
+    FROM ~.jobs j WHERE j.queue = queue_ AND j.id = u.id AND j.deadline_from = now_ OFFSET 0) l);
+  IF NOT ~.sees_all() THEN
+    INSERT INTO ~.dead_letters SELECT j.*, 0 FROM ~.jobs j WHERE j.ctid = ANY (added)
+      ON CONFLICT DO NOTHING;
+    DELETE FROM ~.dead_letters d WHERE d.queue || '' = queue_ AND d.death = 0;
+    INSERT INTO ~.ended SELECT j.*, -9223372036854775808 FROM ~.jobs j
+      WHERE j.ctid = ANY (added) ON CONFLICT DO NOTHING;
+  END IF;
+  over_ := ARRAY(SELECT l.place FROM unnest(ids_) u(id), LATERAL (SELECT e.ctid AS place
+    FROM ~.ended e WHERE e.queue = queue_ AND e.id = u.id AND e.kept <= now_ OFFSET 0) l);
+  DELETE FROM ~.ended e WHERE e.ctid = ANY (over_) AND e.kept <= now_;
+  taken := ARRAY(SELECT j.ctid FROM ~.jobs j WHERE j.ctid = ANY (added) AND EXISTS (
+    SELECT 1 FROM ~.dead_letters d WHERE d.queue = queue_ AND d.id = j.id
+    UNION ALL SELECT 1 FROM ~.ended e WHERE e.queue = queue_ AND e.id = j.id AND e.kept > now_));
+  DELETE FROM ~.jobs j WHERE j.ctid = ANY (taken);
+  GET DIAGNOSTICS n = ROW_COUNT;
+  RETURN n;
 END $$;
 
 -- `plain_`: no job of these takes a key with its enqueue. `hurries_`: whoever has one of the keys is
@@ -1485,10 +1827,9 @@ DECLARE
   n integer;
   k record;
   o ~.jobs;
-  r record;
   vests bigint;
   added_ integer;
-  order_ integer[] := '{1}';
+  order_ integer[];
   done boolean;
   possessor integer;  -- 0: nobody, 1: waiting, 2: running, 3: ended
   cancelled integer := 0;
@@ -1500,30 +1841,39 @@ BEGIN
   number := pg_current_xact_id();  -- before the time is read (see floors)
   IF plain_ THEN
     now_ := coalesce(at_, ~.clock());
-    IF cardinality(ids_) > 1 THEN
+    IF cardinality(ids_) = 1 THEN  -- a statement of its own, which takes less
+      vests := now_ + delays_[1];
+      INSERT INTO ~.jobs (queue, id, state, kind, payload, unique_key, priority, max_attempts,
+          strategy, policy, vesting, deadline, retention, enqueued, deadline_from, headers)
+        VALUES (queue_, ids_[1], 0, kinds_[1], payloads_[1], keys_[1],
+          priorities_[1], attempts_[1], strategies_[1], policies_[1], vests, deadlines_[1],
+          retentions_[1], now_, now_, headers_[1])
+        ON CONFLICT (queue, id) DO NOTHING;
+      n := CASE WHEN FOUND THEN 1 ELSE 0 END;
+      IF FOUND AND (NOT ~.sees_all()
+          OR EXISTS (SELECT 1 FROM ~.dead_letters d WHERE d.queue = queue_ AND d.id = ids_[1])
+          OR EXISTS (SELECT 1 FROM ~.ended e WHERE e.queue = queue_ AND e.id = ids_[1])) THEN
+        n := n - ~.give_way(queue_, ids_, now_);
+      END IF;
+    ELSE
+      -- In the order of the ids: an insert waits for another of the same id, so two batches would
+      -- wait for each other (F72).
       order_ := ARRAY(SELECT g.i FROM generate_series(1, cardinality(ids_)) g(i) ORDER BY ids_[g.i]);
+      INSERT INTO ~.jobs (queue, id, state, kind, payload, unique_key, priority, max_attempts,
+          strategy, policy, vesting, deadline, retention, enqueued, deadline_from, headers)
+        SELECT queue_, ids_[i], 0, kinds_[i], payloads_[i], keys_[i],
+            priorities_[i], attempts_[i], strategies_[i], policies_[i], now_ + delays_[i],
+            deadlines_[i], retentions_[i], now_, now_, headers_[i]
+          FROM unnest(order_) i
+        ON CONFLICT (queue, id) DO NOTHING;
+      GET DIAGNOSTICS n = ROW_COUNT;
+      IF n > 0 THEN
+        n := n - ~.give_way(queue_, ids_, now_);
+      END IF;
+      SELECT min(CASE WHEN n = cardinality(ids_) THEN now_ + u.delay ELSE (SELECT j.vesting
+            FROM ~.jobs j WHERE j.queue = queue_ AND j.id = u.id AND j.deadline_from = now_) END)
+        INTO vests FROM unnest(ids_, delays_) u(id, delay);
     END IF;
-    -- Once, or once more where a record was in the way that time has ended. In the order of the ids:
-    -- an insert waits for another of the same id, so two batches would wait for each other (F72).
-    LOOP
-      WITH added AS (
-          INSERT INTO ~.jobs (queue, id, kind, payload, unique_key, priority, max_attempts,
-              strategy, policy, vesting, deadline, retention, enqueued, deadline_from, headers)
-            SELECT queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i],
-                attempts_[i], strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i],
-                retentions_[i], now_, now_, headers_[i]
-              FROM unnest(order_) i
-            ON CONFLICT (queue, id) DO NOTHING RETURNING vesting)
-        SELECT count(*), least(vests, min(a.vesting)) INTO added_, vests FROM added a;
-      n := coalesce(n, 0) + added_;
-      EXIT WHEN n = cardinality(ids_);
-      WITH old AS MATERIALIZED (SELECT l.place FROM (SELECT DISTINCT u.id FROM unnest(ids_) u(id)
-            ORDER BY 1) u,
-          LATERAL (SELECT j.ctid AS place FROM ~.jobs j
-                     WHERE j.queue = queue_ AND j.id = u.id AND j.kept <= now_ FOR UPDATE) l)
-        DELETE FROM ~.jobs j USING old WHERE j.ctid = old.place;
-      EXIT WHEN NOT FOUND;
-    END LOOP;
     IF n > 0 THEN
       done := ~.touch(queue_, shard_, vests, CASE WHEN at_ IS NULL THEN now_ END, own_);
       done := ~.count_jobs(queue_, shard_, n, 0, 0, 0, 0, own_);
@@ -1551,7 +1901,10 @@ BEGIN
          FROM (SELECT v.id, CASE WHEN v.strategy NOT IN (0, 3) THEN v.key END
              FROM unnest(ids_, keys_, strategies_) v(id, key, strategy)) u(id, key))
       AND NOT EXISTS (SELECT 1 FROM unnest(ids_) u(id),
-        LATERAL (SELECT 1 FROM ~.jobs j WHERE j.queue = queue_ AND j.id = u.id OFFSET 0) l)
+        LATERAL (SELECT 1 FROM ~.jobs j WHERE j.queue = queue_ AND j.id = u.id
+                 UNION ALL SELECT 1 FROM ~.dead_letters d WHERE d.queue = queue_ AND d.id = u.id
+                 UNION ALL SELECT 1 FROM ~.ended e WHERE e.queue = queue_ AND e.id = u.id
+                 OFFSET 0) l)
       AND NOT EXISTS (SELECT 1 FROM unnest(keys_) u(key),
         LATERAL (SELECT 1 FROM ~.keys w WHERE w.queue = queue_ AND NOT w.run AND w.key = u.key
                    OFFSET 0) l);
@@ -1566,14 +1919,15 @@ BEGIN
   n := 0;
   IF fresh THEN
     WITH added AS (
-        INSERT INTO ~.jobs (queue, id, kind, payload, unique_key, priority, max_attempts,
+        INSERT INTO ~.jobs (queue, id, state, kind, payload, unique_key, priority, max_attempts,
             strategy, policy, vesting, deadline, retention, enqueued, deadline_from, headers)
-          SELECT queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i],
+          SELECT queue_, ids_[i], 0, kinds_[i], payloads_[i], keys_[i], priorities_[i],
               attempts_[i], strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i],
               retentions_[i], now_, now_, headers_[i]
             FROM generate_series(1, cardinality(ids_)) i ORDER BY ids_[i]
           ON CONFLICT (queue, id) DO NOTHING RETURNING vesting)
       SELECT count(*), min(a.vesting) INTO n, vests FROM added a;
+    n := n - ~.give_way(queue_, ids_, now_);
     -- Where an id is there by now, without a key of these, its job is another one.
     INSERT INTO ~.keys SELECT queue_, false, keys_[i], ids_[i],
         CASE WHEN strategies_[i] = 5 THEN now_ + ttls_[i] END
@@ -1594,13 +1948,12 @@ BEGIN
   END IF;
   FOR i IN 1 .. cardinality(ids_) LOOP
     outcome := 0; other := NULL;
-    SELECT j.kept INTO r FROM ~.jobs j WHERE j.queue = queue_ AND j.id = ids_[i];
-    IF FOUND THEN
-      IF r.kept IS NULL OR r.kept > now_ THEN
-        RETURN NEXT;
-        CONTINUE;
-      END IF;
-      DELETE FROM ~.jobs j WHERE j.queue = queue_ AND j.id = ids_[i];
+    IF EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue = queue_ AND j.id = ids_[i]
+        UNION ALL SELECT 1 FROM ~.dead_letters d WHERE d.queue = queue_ AND d.id = ids_[i]
+        UNION ALL SELECT 1 FROM ~.ended e
+          WHERE e.queue = queue_ AND e.id = ids_[i] AND e.kept > now_) THEN
+      RETURN NEXT;
+      CONTINUE;
     END IF;
     possessor := 0;
     IF strategies_[i] NOT IN (0, 3) THEN
@@ -1638,13 +1991,17 @@ BEGIN
         PERFORM ~.end_job(o, 4::smallint, now_, NULL, NULL);
         cancelled := cancelled + 1;
       END IF;
-      INSERT INTO ~.jobs (queue, id, kind, payload, unique_key, priority, max_attempts, strategy,
-          policy, vesting, deadline, retention, enqueued, deadline_from, headers)
-        VALUES (queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i], attempts_[i],
+      INSERT INTO ~.jobs (queue, id, state, kind, payload, unique_key, priority, max_attempts,
+          strategy, policy, vesting, deadline, retention, enqueued, deadline_from, headers)
+        VALUES (queue_, ids_[i], 0, kinds_[i], payloads_[i], keys_[i],
+          priorities_[i], attempts_[i],
           strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i], retentions_[i], now_,
           now_, headers_[i])
         ON CONFLICT (queue, id) DO NOTHING;
       GET DIAGNOSTICS added_ = ROW_COUNT;
+      IF added_ = 1 THEN
+        added_ := 1 - ~.give_way(queue_, ARRAY[ids_[i]], now_);
+      END IF;
       n := n + added_;
       -- One that is there by now has a key of its own, or none, and would not free this one.
       IF added_ = 1 AND strategies_[i] NOT IN (0, 3) THEN
@@ -1660,8 +2017,8 @@ BEGIN
     RETURN NEXT;
   END LOOP;
   IF vests IS NOT NULL THEN
-    PERFORM ~.touch(queue_, shard_, vests, CASE WHEN at_ IS NULL THEN now_ END, own_);
-    PERFORM ~.count_jobs(queue_, shard_, n, 0, cancelled, 0, buried, own_);
+    done := ~.touch(queue_, shard_, vests, CASE WHEN at_ IS NULL THEN now_ END, own_);
+    done := ~.count_jobs(queue_, shard_, n, 0, cancelled, 0, buried, own_);
   END IF;
 END $$;
 
@@ -1678,7 +2035,7 @@ DECLARE
 BEGIN
   LOOP
     SELECT j.priority INTO level FROM ~.jobs j
-      WHERE j.queue || '' = queue_ AND j.priority > level AND j.vesting IS NOT NULL
+      WHERE j.queue || '' = queue_ AND j.priority > level
       ORDER BY j.priority, j.vesting, j.id LIMIT 1;
     EXIT WHEN NOT FOUND OR left_ = 0;
     SELECT count(*), count(*) FILTER (WHERE s.upto <= room), max(s.upto)
@@ -1687,7 +2044,7 @@ BEGIN
               FROM (SELECT k.* FROM ~.jobs k
                       WHERE k.queue || '' = queue_ AND k.priority = level AND k.vesting <= now_
                       ORDER BY k.vesting, k.id LIMIT left_) j) s;
-    RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer FROM ~.jobs j
+    RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, NULL::bigint, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer FROM ~.jobs j
       WHERE j.queue || '' = queue_ AND j.priority = level AND j.vesting <= now_
       ORDER BY j.vesting, j.id LIMIT fits;
     EXIT WHEN fits < n;
@@ -1701,8 +2058,12 @@ CREATE FUNCTION ~.find_job(queue_ bytea, id_ uuid, at_ bigint) RETURNS SETOF ~.j
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
 BEGIN
-  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer FROM ~.jobs j
-    WHERE j.queue = queue_ AND j.id = id_ AND (j.kept IS NULL OR j.kept > now_);
+  RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, NULL::bigint, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer FROM ~.jobs j
+      WHERE j.queue = queue_ AND j.id = id_
+    UNION ALL SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, NULL::bigint, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer FROM ~.dead_letters j
+      WHERE j.queue = queue_ AND j.id = id_
+    UNION ALL SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, NULL::bigint, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer FROM ~.ended j
+      WHERE j.queue = queue_ AND j.id = id_ AND j.kept > now_;
 END $$;
 
 -- The last one may be more than fits the answer: it says that there are more.
@@ -1714,8 +2075,8 @@ DECLARE
 BEGIN
   RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer
     FROM (SELECT l.*, sum(l.size) OVER (ORDER BY l.death ROWS UNBOUNDED PRECEDING) AS upto
-            FROM (SELECT j.*, {job_bytes} AS size FROM ~.jobs j
-                    WHERE j.queue = queue_ AND j.death > after_ AND j.death <= settled
+            FROM (SELECT j.*, {job_bytes} AS size FROM ~.dead_letters j
+                    WHERE j.queue || '' = queue_ AND j.death > after_ AND j.death <= settled
                     ORDER BY j.death LIMIT limit_) l) j
     WHERE j.upto - j.size <= 4194304 ORDER BY j.death;
 END $$;
@@ -1725,15 +2086,26 @@ CREATE FUNCTION ~.cancel_job(queue_ bytea, shard_ integer, id_ uuid, running_ bo
 DECLARE
   hurries boolean := ~.hurry();
   j ~.jobs;
+  how smallint;
   now_ bigint;
 BEGIN
-  SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
-  now_ := coalesce(at_, ~.clock());
-  IF j.id IS NULL OR j.kept <= now_ THEN
-    RETURN 3;
-  ELSIF j.state <> 0 THEN
-    RETURN CASE WHEN j.state = 4 THEN 0 ELSE 2 END;
-  ELSIF j.holder IS NOT NULL AND j.vesting > now_ AND NOT running_ THEN
+  LOOP
+    SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+    now_ := coalesce(at_, ~.clock());
+    EXIT WHEN FOUND;
+    SELECT o.state INTO how
+      FROM (SELECT NULL::smallint AS state FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_
+            UNION ALL SELECT 3::smallint FROM ~.dead_letters d
+              WHERE d.queue = queue_ AND d.id = id_
+            UNION ALL SELECT e.state FROM ~.ended e
+              WHERE e.queue = queue_ AND e.id = id_ AND e.kept > now_) o;
+    IF NOT FOUND THEN
+      RETURN 3;
+    ELSIF how IS NOT NULL THEN  -- otherwise it was replayed in between
+      RETURN CASE WHEN how = 4 THEN 0 ELSE 2 END;
+    END IF;
+  END LOOP;
+  IF j.holder IS NOT NULL AND j.vesting > now_ AND NOT running_ THEN
     RETURN 1;
   END IF;
   PERFORM ~.end_job(j, 4::smallint, now_, NULL, NULL);
@@ -1752,16 +2124,16 @@ DECLARE
   until_ bigint;
   buried integer := 0;
 BEGIN
-  SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
+  SELECT k.* INTO j FROM ~.dead_letters k WHERE k.queue = queue_ AND k.id = id_;
   IF j.strategy NOT IN (0, 3) THEN
     PERFORM ~.guard(ARRAY[~.key_name(1, queue_, j.unique_key)]);
-    PERFORM 1 FROM (SELECT id_ AS id UNION SELECT w.owner FROM ~.keys w
-        WHERE w.queue = queue_ AND NOT w.run AND w.key = j.unique_key ORDER BY 1) f,
+    PERFORM 1 FROM (SELECT w.owner AS id FROM ~.keys w
+        WHERE w.queue = queue_ AND NOT w.run AND w.key = j.unique_key OFFSET 0) f,
       LATERAL (SELECT 1 FROM ~.jobs k WHERE k.queue = queue_ AND k.id = f.id FOR UPDATE) l;
   END IF;
-  SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  SELECT k.* INTO j FROM ~.dead_letters k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
   now_ := coalesce(at_, ~.clock());
-  IF j.id IS NULL OR j.state <> 3 THEN
+  IF j.id IS NULL THEN
     outcome := 2;
     RETURN;
   END IF;
@@ -1783,8 +2155,10 @@ BEGIN
       PERFORM ~.take_key(queue_, false, j.unique_key, id_, NULL);
     END IF;
   END IF;
-  UPDATE ~.jobs k SET state = 0, death = NULL, attempts = 0, snoozes = 0, deadline_from = now_,
-      vesting = now_ + delay_ WHERE k.queue = queue_ AND k.id = id_;
+  j.state := 0; j.attempts := 0; j.snoozes := 0;
+  j.deadline_from := now_; j.vesting := now_ + delay_;
+  INSERT INTO ~.jobs SELECT j.*;
+  DELETE FROM ~.dead_letters k WHERE k.queue = queue_ AND k.id = id_;
   PERFORM ~.touch(queue_, shard_, now_ + delay_, CASE WHEN at_ IS NULL THEN now_ END, own_);
   IF buried = 0 THEN
     PERFORM ~.count_jobs(queue_, shard_, 0, 0, 0, 0, -1, own_);
@@ -1796,15 +2170,19 @@ CREATE FUNCTION ~.purge_job(queue_ bytea, shard_ integer, id_ uuid, own_ boolean
   RETURNS boolean LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   hurries boolean := ~.hurry();
-  j ~.jobs;
+  how smallint;
 BEGIN
-  SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
-  IF j.id IS NULL OR j.state = 0 OR j.kept <= coalesce(at_, ~.clock()) THEN
-    RETURN false;
+  DELETE FROM ~.dead_letters k WHERE k.queue = queue_ AND k.id = id_
+    RETURNING 3::smallint INTO how;
+  IF NOT FOUND THEN
+    DELETE FROM ~.ended k WHERE k.queue = queue_ AND k.id = id_
+      AND k.kept > coalesce(at_, ~.clock()) RETURNING k.state INTO how;
+    IF NOT FOUND THEN
+      RETURN false;
+    END IF;
   END IF;
-  DELETE FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
-  PERFORM ~.count_jobs(queue_, shard_, 0, -(j.state = 2)::integer, -(j.state = 4)::integer, 1,
-                       -(j.state = 3)::integer, own_);
+  PERFORM ~.count_jobs(queue_, shard_, 0, -(how = 2)::integer, -(how = 4)::integer, 1,
+                       -(how = 3)::integer, own_);
   RETURN true;
 END $$;
 
@@ -1816,19 +2194,35 @@ DECLARE
   now_ bigint := coalesce(at_, ~.clock());
   room bigint := 4194304;
   j ~.jobs;
-  ends uuid[] := ARRAY(SELECT k.id FROM ~.jobs k WHERE k.queue = queue_ AND k.id > after_
-                         ORDER BY k.id OFFSET 999 LIMIT 2);
-  end_ uuid := CASE WHEN cardinality(ends) = 2 THEN ends[1] END;  -- how far it looks; NULL: to all
+  page refcursor;
+  ends uuid[];
+  end_ uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';  -- how far it looks; at last, NULL: to all
   last_ uuid := after_;
   n integer := 0;
 BEGIN
-  FOR j IN SELECT k.* FROM ~.jobs k WHERE k.queue = queue_ AND k.id > after_
-        AND k.id <= coalesce(end_, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-        AND CASE state_
-          WHEN 0 THEN k.state = 0 AND (k.holder IS NULL OR k.vesting <= now_)
-          WHEN 1 THEN k.state = 0 AND k.holder IS NOT NULL AND k.vesting > now_
-          ELSE k.state = state_ AND (k.kept IS NULL OR k.kept > now_) END
-      ORDER BY k.id LIMIT limit_ + 1 LOOP
+  IF state_ = 3 THEN
+    OPEN page FOR SELECT k.* FROM ~.dead_letters k WHERE k.queue = queue_ AND k.id > after_
+      ORDER BY k.id LIMIT limit_ + 1;
+  ELSIF state_ IN (0, 1) THEN
+    ends := ARRAY(SELECT k.id FROM ~.jobs k WHERE k.queue = queue_ AND k.id > after_
+                    ORDER BY k.id OFFSET 999 LIMIT 2);
+    OPEN page FOR SELECT k.* FROM ~.jobs k WHERE k.queue = queue_ AND k.id > after_
+        AND k.id <= CASE WHEN cardinality(ends) = 2 THEN ends[1] ELSE end_ END
+        AND k.state = 0
+        AND (k.holder IS NOT NULL AND k.vesting > now_) = (state_ = 1)
+      ORDER BY k.id LIMIT limit_ + 1;
+  ELSE
+    ends := ARRAY(SELECT k.id FROM ~.ended k WHERE k.queue = queue_ AND k.id > after_
+                    ORDER BY k.id OFFSET 999 LIMIT 2);
+    OPEN page FOR SELECT k.* FROM ~.ended k WHERE k.queue = queue_ AND k.id > after_
+        AND k.id <= CASE WHEN cardinality(ends) = 2 THEN ends[1] ELSE end_ END
+        AND k.state = state_ AND k.kept > now_
+      ORDER BY k.id LIMIT limit_ + 1;
+  END IF;
+  end_ := CASE WHEN cardinality(ends) = 2 THEN ends[1] END;
+  LOOP
+    FETCH page INTO j;
+    EXIT WHEN NOT FOUND;
     room := room - {job_bytes};
     IF n = limit_ OR room < 0 THEN
       end_ := last_;
@@ -1836,12 +2230,13 @@ BEGIN
     END IF;
     n := n + 1;
     last_ := j.id;
-    RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer;
+    RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, NULL::bigint, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer;
   END LOOP;
+  CLOSE page;
   IF end_ IS NOT NULL THEN
     j := NULL;
     j.payload := uuid_send(end_);
-    RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, j.death, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer;
+    RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, NULL::bigint, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer;
   END IF;
 END $$;
 )sql";
@@ -2231,6 +2626,25 @@ BEGIN
 END $$;
 )sql";
 
+inline constexpr char past[] = R"sql(
+-- Dead letters, in the order in which they died.
+CREATE TABLE ~.dead_letters (
+  LIKE ~.jobs INCLUDING DEFAULTS,
+  death     bigint NOT NULL,
+  PRIMARY KEY (queue, id)
+) WITH ({hot_table});
+CREATE INDEX dead_letters_order ON ~.dead_letters ((queue || ''), death);  -- see permits
+
+-- Records that are kept until their retention is over, and the ids of their jobs with them. Then
+-- they are removed in steps (see tidy).
+CREATE TABLE ~.ended (
+  LIKE ~.jobs INCLUDING DEFAULTS,
+  kept      bigint NOT NULL,
+  PRIMARY KEY (queue, id)
+) WITH ({ended_table});
+CREATE INDEX ended_kept ON ~.ended ((kept + 0));  -- see permits
+)sql";
+
 inline constexpr char pointers[] = R"sql(
 -- The number of the scan that finds the queue: those of schedules have one of their own.
 CREATE FUNCTION ~.scan_of(queue_ bytea, shard_ integer) RETURNS integer LANGUAGE sql IMMUTABLE
@@ -2296,12 +2710,12 @@ CREATE FUNCTION ~.all_heads(queue_ bytea) RETURNS TABLE (priority integer, vesti
   LANGUAGE sql STABLE BEGIN ATOMIC
   WITH RECURSIVE heads AS (
       (SELECT j.priority, j.vesting FROM ~.jobs j
-         WHERE j.queue || '' = queue_ AND j.vesting IS NOT NULL
+         WHERE j.queue || '' = queue_
          ORDER BY j.priority, j.vesting, j.id LIMIT 1)
     UNION ALL
       SELECT n.priority, n.vesting FROM heads h, LATERAL (
         SELECT j.priority, j.vesting FROM ~.jobs j
-          WHERE j.queue || '' = queue_ AND j.vesting IS NOT NULL AND j.priority > h.priority
+          WHERE j.queue || '' = queue_ AND j.priority > h.priority
           ORDER BY j.priority, j.vesting, j.id LIMIT 1) n)
     SELECT h.priority::integer, h.vesting FROM heads h;
 END;
@@ -2326,7 +2740,7 @@ BEGIN
     known := coalesce(floors_[n], 32768);
     WHILE below + 1 < known LOOP
       SELECT j.priority, j.vesting INTO level, first FROM ~.jobs j
-        WHERE j.queue || '' = queue_ AND j.vesting IS NOT NULL
+        WHERE j.queue || '' = queue_
           AND j.priority > below AND j.priority < known
         ORDER BY j.priority, j.vesting, j.id LIMIT 1;
       EXIT WHEN NOT FOUND;
@@ -2692,12 +3106,12 @@ BEGIN
   FOR p IN SELECT k.queue AS name
       FROM ~.pointers k LEFT JOIN ~.queues q ON q.queue = k.queue
       WHERE k.scan IN (shard_, shard_ + 1024) AND k.pointer < now_ - grace_ AND NOT coalesce(q.paused, false)
-        AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue || '' = k.queue AND j.vesting IS NOT NULL)
+        AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue || '' = k.queue)
       GROUP BY k.queue HAVING min(greatest(k.pointer, q.snoozed)) < now_ - grace_
       ORDER BY k.queue LIMIT least(limit_, 100) LOOP
     CONTINUE WHEN NOT pg_try_advisory_xact_lock(~.queue_lock(p.name));
     DELETE FROM ~.pointers k WHERE k.queue || '' = p.name
-      AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue || '' = p.name AND j.vesting IS NOT NULL);
+      AND NOT EXISTS (SELECT 1 FROM ~.jobs j WHERE j.queue || '' = p.name);
     deleted := deleted + FOUND::integer;
   END LOOP;
   RETURN deleted;
@@ -2705,14 +3119,6 @@ END $$;
 )sql";
 
 inline constexpr char queues[] = R"sql(
-CREATE TYPE ~.job_row AS (
-  now bigint, id uuid, priority smallint, state smallint, strategy smallint, policy smallint,
-  attempts integer, max_attempts integer, snoozes integer, vesting bigint, death bigint,
-  fence bigint, enqueued bigint, deadline_from bigint, deadline bigint, holder bytea,
-  unique_key bytea, kind bytea, payload bytea, memo bytea, reason bytea, result bytea,
-  headers bytea, progress bytea, checkpoint bytea,
-  part integer);  -- of several dequeues: which one it is of
-
 -- Has a row of counters room for more? One that is damaged may not.
 CREATE FUNCTION ~.counts_on(c ~.counters) RETURNS boolean LANGUAGE sql IMMUTABLE
   RETURN greatest(c.enqueued, c.completed, c.cancelled, c.purged, c.dead) < 4611686018427387904
@@ -2864,7 +3270,7 @@ END $$;
 
 -- In one statement, so from one snapshot; what is pending is what is left of what came in. Leases are
 -- counted in the index of those alone, whatever the server knows of the queue: no other one has the
--- holder, and for the one that has the vesting time, too, coalesce hides it. What has ended has none.
+-- holder, and for the one that has the vesting time, too, coalesce hides it.
 CREATE FUNCTION ~.read_queue_stats(queue_ bytea, at_ bigint, OUT enqueued bigint,
     OUT leased bigint, OUT completed bigint, OUT dead bigint, OUT cancelled bigint,
     OUT purged bigint, OUT paused boolean, OUT next_in bigint) LANGUAGE plpgsql {function_settings} AS $$
@@ -2916,6 +3322,10 @@ SELECT setval('~.seed',
   1 + (hashtextextended(gen_random_uuid()::text, 0) & 4611686018427387903));
 CREATE SEQUENCE ~.stripes;
 CREATE SEQUENCE ~.deaths;
+CREATE SEQUENCE ~.returned MINVALUE 0;   -- see floors
+CREATE SEQUENCE ~.ahead MINVALUE 0;      -- of the server's clock, in nanoseconds
+CREATE SEQUENCE ~.seen MINVALUE 0;       -- the time that was last noted: once in a second
+SELECT setval('~.returned', 0), setval('~.ahead', 0), setval('~.seen', 0);
 
 -- Which keys have a row that is used again and again: 1: of permit_lines; 2: of locks; 3: of buckets;
 -- 4: of dequeues.
@@ -3024,21 +3434,19 @@ CREATE TABLE ~.counters (
 CREATE INDEX counters_day ON ~.counters (day);
 CREATE INDEX counters_shard ON ~.counters ((shard + 0), (queue || ''));  -- see permits
 
--- A job is in exactly one order: that of its queue until it ends (vesting), then that of the dead
--- letters (death), or of the records that are kept until their retention is over (kept).
+-- The jobs that have not ended. What has is in a table of its own (see past.sql), so that this one,
+-- where all look for the first job of a queue, is as large as what there is to do.
 CREATE TABLE ~.jobs (
   queue     bytea NOT NULL,
   id        uuid NOT NULL,
   priority  smallint NOT NULL,
-  state     smallint NOT NULL DEFAULT 0,  -- how it ended; 0: it has not
+  state     smallint NOT NULL,            -- of one that has ended: how
   strategy  smallint NOT NULL,
   policy    smallint NOT NULL,
   attempts  integer NOT NULL DEFAULT 0,
   max_attempts integer NOT NULL,
   snoozes   integer NOT NULL DEFAULT 0,
-  vesting   bigint,                       -- or when its lease ends
-  death     bigint,
-  kept      bigint,
+  vesting   bigint NOT NULL,              -- or when its lease ends
   fence     bigint NOT NULL DEFAULT 0,    -- of its last lease
   sequence  bigint NOT NULL DEFAULT 0,    -- of the numbered dequeue that gave it
   unclaimed bigint NOT NULL DEFAULT 0,    -- claimed: the vesting time whose place the lease took
@@ -3058,10 +3466,8 @@ CREATE TABLE ~.jobs (
   checkpoint bytea NOT NULL DEFAULT '',
   PRIMARY KEY (queue, id)
 ) WITH ({jobs_table});
-CREATE INDEX jobs_order ON ~.jobs ((queue || ''), priority, vesting, id) WHERE vesting IS NOT NULL;  -- see permits
+CREATE INDEX jobs_order ON ~.jobs ((queue || ''), priority, vesting, id);  -- see permits
 CREATE INDEX jobs_claimed ON ~.jobs ((queue || ''), holder, sequence, vesting) WHERE holder IS NOT NULL;
-CREATE INDEX jobs_dead ON ~.jobs (queue, death) WHERE death IS NOT NULL;
-CREATE INDEX jobs_kept ON ~.jobs (kept) WHERE kept IS NOT NULL;
 
 -- A holder's latest numbered dequeue of a queue.
 CREATE TABLE ~.dequeues (
@@ -3102,243 +3508,17 @@ CREATE UNLOGGED TABLE ~.guards (
   name    bigint PRIMARY KEY
 ) WITH ({hot_table});
 
--- The key of used_keys for what a holder dequeues.
-CREATE FUNCTION ~.dequeue_key(queue_ bytea, holder_ bytea) RETURNS bytea LANGUAGE sql IMMUTABLE
-  RETURN int4send(octet_length(queue_)) || queue_ || holder_;
-
--- The uses of a row after one more, whatever was noted.
-CREATE FUNCTION ~.next_use(uses_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
-  RETURN (uses_ & 4611686018427387903) + 1;
-
--- Is nobody else making the row of a key that was not found, or removing it? Then it is to be looked
--- for once more, by another statement, which sees what has come meanwhile, before it is made. False:
--- it is to be looked for from the beginning.
-CREATE FUNCTION ~.may_make(kind_ integer, key_ bytea) RETURNS boolean LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO ~.used_keys VALUES (kind_, key_) ON CONFLICT DO NOTHING;
-  IF NOT FOUND THEN  -- written, so that a REPEATABLE READ transaction that sees less is refused
-    UPDATE ~.used_keys u SET kind = kind_ WHERE u.kind = kind_ AND u.key = key_;
-  END IF;
-  RETURN FOUND;
-END $$;
-
--- May a row that is locked, and over, be removed? Whoever is about to use it waits for it, and is not
--- waited for.
-CREATE FUNCTION ~.may_forget(kind_ integer, key_ bytea) RETURNS boolean LANGUAGE plpgsql AS $$
-BEGIN
-  DELETE FROM ~.used_keys u WHERE u.ctid = (SELECT w.ctid FROM ~.used_keys w
-    WHERE w.kind = kind_ AND w.key = key_ FOR UPDATE SKIP LOCKED);
-  RETURN FOUND OR NOT EXISTS (SELECT 1 FROM ~.used_keys w WHERE w.kind = kind_ AND w.key = key_);
-END $$;
-
--- How far off a time is. Times of damaged rows are held where they can be counted with.
-CREATE FUNCTION ~.span(time_ bigint, now_ bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
-  RETURN CASE WHEN time_ < -4611686018427387904 THEN -4611686018427387904 ELSE time_ END - now_;
-
--- The same for counters and their sums.
-CREATE FUNCTION ~.held_within(sum_ numeric) RETURNS bigint LANGUAGE sql IMMUTABLE
-  RETURN least(greatest(sum_, -4611686018427387904), 4611686018427387904)::bigint;
-
--- Does each statement see what was committed before it began? The default of a session may change
--- while it is used, and a pooler may give another one.
-CREATE FUNCTION ~.sees_all() RETURNS boolean LANGUAGE sql STABLE
-  RETURN current_setting('transaction_isolation') = 'read committed';
-
--- To be called before a step waits for a lock, or may. On a connection with other steps behind this
--- one it does not wait for long: it is refused, and asked for once more where it may (F71). Until the
--- function ends which has settings of its own.
-CREATE FUNCTION ~.hurry() RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-  patience text := current_setting('weir.patience', true);
-BEGIN
-  RETURN CASE WHEN patience <> '' THEN set_config('lock_timeout', patience, true) <> '' END;
-END $$;
-
--- Waits for the names, in order, and keeps them until the transaction ends.
-CREATE FUNCTION ~.guard(names_ bigint[]) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  places tid[];
-BEGIN
-  WITH g AS (INSERT INTO ~.guards SELECT DISTINCT n FROM unnest(names_) n ORDER BY n RETURNING ctid)
-    SELECT array_agg(g.ctid) INTO places FROM g;
-  DELETE FROM ~.guards g WHERE g.ctid = ANY (places);
-END $$;
-
--- The server's clock may be set back, or be another server's after a failover. Time goes on from
--- where it was all the same (F99, F102): it is the clock, and what it is ahead of it until the clock
--- has come there by itself. Both numbers are values of sequences, which every step sees as they are
--- now, whatever its transaction sees.
-CREATE SEQUENCE ~.ahead MINVALUE 0;  -- in nanoseconds
-CREATE SEQUENCE ~.seen MINVALUE 0;   -- the time that was last noted: once in a second
-SELECT setval('~.ahead', 0), setval('~.seen', 0);
-
-CREATE FUNCTION ~.server_clock() RETURNS bigint LANGUAGE sql VOLATILE
-  RETURN (extract(epoch FROM clock_timestamp()) * 1000000)::bigint * 1000;
-
--- Notes the time; where it would be more than a second behind what was noted, after having it go on
--- from there. Who does so does it alone: see raise_fences. Where nothing can be written, or somebody
--- stands still who does so, the time is only held there. A time that is ten years ahead of what was
--- noted is not noted, but what was noted is never forgotten: a clock may be behind by any time. Only a
--- note from before there was weir, or from after 2100, is none. A clock that was behind and is set
--- right again, or nearly, takes the rest of the way alone: what it was behind by, added once more,
--- would end what is held.
-CREATE FUNCTION ~.note_time() RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-  ten_years constant bigint := 315360000000000000;
-  ahead_ bigint := coalesce(pg_sequence_last_value('~.ahead'), 0);
-  seen_ bigint := coalesce(pg_sequence_last_value('~.seen'), 0);
-  clock_ bigint := ~.server_clock();
-  now_ bigint := CASE WHEN clock_ >= seen_ - ahead_ / 10 THEN greatest(clock_, seen_)
-                   ELSE greatest(clock_ + ahead_, seen_) END;
-  was bigint;
-BEGIN
-  IF current_setting('transaction_read_only')::boolean THEN
-    RETURN now_;
-  END IF;
-  PERFORM ~.guard('{1}');
-  was := coalesce(pg_sequence_last_value('~.ahead'), 0);
-  ahead_ := was;
-  seen_ := coalesce(pg_sequence_last_value('~.seen'), 0);
-  clock_ := ~.server_clock();
-  IF seen_ NOT BETWEEN 1700000000000000000 AND 4102444800000000000 THEN
-    seen_ := 0;
-  END IF;
-  IF clock_ >= seen_ - ahead_ / 10 OR ahead_ > seen_ - clock_ + ten_years THEN
-    ahead_ := greatest(seen_ - clock_, 0);
-  END IF;
-  now_ := clock_ + ahead_;
-  IF now_ < seen_ - 1000000000 THEN
-    RAISE LOG 'weir: the clock is % s behind; time goes on from where it was',
-      (seen_ - now_) / 1000000000;
-    ahead_ := ahead_ + seen_ - now_;
-    now_ := seen_;
-  END IF;
-  IF ahead_ <> was THEN
-    PERFORM setval('~.ahead', ahead_);
-  END IF;
-  IF now_ > seen_ + 1000000000  -- and nobody has noted it meanwhile
-      AND (now_ <= seen_ + ten_years OR seen_ = 0) THEN
-    PERFORM setval('~.seen', now_);
-  END IF;
-  RAISE SQLSTATE 'WEIR0';
-EXCEPTION WHEN SQLSTATE 'WEIR0' OR lock_not_available THEN
-  RETURN now_;
-END $$;
-
--- The clock is read first: what has changed since makes it too far from what was noted.
-CREATE FUNCTION ~.clock() RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-  now_ bigint := ~.server_clock() + pg_sequence_last_value('~.ahead');
-BEGIN
-  IF abs(now_ - pg_sequence_last_value('~.seen')) <= 1000000000 THEN
-    RETURN now_;
-  END IF;
-  RETURN ~.note_time();
-END $$;
-
--- The day by that time, as rows have it that are used day by day.
-CREATE FUNCTION ~.day() RETURNS bigint LANGUAGE sql VOLATILE
-  RETURN ~.clock() / 86400000000000;
-ALTER TABLE ~.counters ALTER day SET DEFAULT ~.day();
-
--- The name of a unique key: 1: of an enqueue; 2: of a start.
-CREATE FUNCTION ~.key_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS bigint
-  LANGUAGE sql IMMUTABLE
-  RETURN hashtextextended(encode(queue_, 'hex') || '/' || encode(key_, 'hex'), kind_);
-
-CREATE FUNCTION ~.queue_lock(queue_ bytea) RETURNS bigint LANGUAGE sql VOLATILE
-  RETURN hashtextextended(encode(queue_, 'hex'), pg_sequence_last_value('~.seed'));
-
-CREATE FUNCTION ~.topic_lock(topic_ text) RETURNS bigint LANGUAGE sql VOLATILE
-  RETURN hashtextextended(topic_, pg_sequence_last_value('~.seed') + 1);
-
--- Sets the sequence of fences ahead of its clock, by 100 ms. So what it gives is never behind the
--- clock, and above all that a lost primary gave, if failing over takes longer than twice that (F47).
--- Who sets it does so alone, or it might be set back: the end of the inner transaction, and no other
--- way, lets go of the lock now and leaves the sequence as it is. What others draw between the look
--- and the step are fewer than the 100,000 that are left out.
-CREATE FUNCTION ~.raise_fences(now_ bigint) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM ~.guard('{0}');
-  IF nextval('~.fences') < now_ / 1000 THEN
-    PERFORM setval('~.fences', now_ / 1000 + 100000);
-  END IF;
-  RAISE SQLSTATE 'WEIR0';
-EXCEPTION WHEN SQLSTATE 'WEIR0' THEN
-  NULL;
-END $$;
-
--- The fence after `last_`. The sequence makes it grow where no row remembers the last one.
-CREATE FUNCTION ~.next_fence(now_ bigint, last_ bigint) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-  f bigint := nextval('~.fences');
-BEGIN
-  IF f < now_ / 1000 THEN
-    PERFORM ~.raise_fences(now_);
-    f := nextval('~.fences');
-  END IF;
-  RETURN greatest(f, last_ + 1);
-END $$;
-
--- Notifies those who wait for the topic, once this is committed. A step of weir's own removes the
--- row, so that later steps need not notify. One in an application's transaction leaves the row, since
--- it may be rolled back, or stay open for long, and others must notify meanwhile. Whoever begins to
--- wait before it is committed sees its lock on the topic, and looks again soon (see `ask_for`). What
--- began to wait after such a transaction's snapshot was taken is not seen by it: it notifies always.
-CREATE FUNCTION ~.tell(topic_ text, own_ boolean) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  wanted boolean;
-BEGIN
-  IF NOT own_ THEN
-    wanted := NOT pg_try_advisory_xact_lock_shared(~.topic_lock(topic_))
-      OR current_setting('transaction_isolation') IN ('repeatable read', 'serializable')
-      OR EXISTS (SELECT 1 FROM ~.hints k WHERE k.topic = topic_ AND k.until > ~.clock());
-  ELSIF pg_try_advisory_xact_lock_shared(~.topic_lock(topic_)) THEN
-    DELETE FROM ~.hints h WHERE h.topic = (SELECT k.topic FROM ~.hints k WHERE k.topic = topic_
-      FOR UPDATE SKIP LOCKED);
-    -- Another one that has taken it, and has not committed, may be undone.
-    wanted := FOUND OR EXISTS (SELECT 1 FROM ~.hints k WHERE k.topic = topic_);
-  ELSE
-    wanted := true;  -- somebody is about to say that they wait
-  END IF;
-  IF wanted THEN
-    PERFORM pg_notify(btrim('~', '"'), topic_);
-  END IF;
-END $$;
-
--- Says that somebody waits, who says so again within twice `every_`. Who has news from now on tells
--- it; false: others may have had some before, which is not committed yet, so that it is to be looked
--- for again soon. It does not wait for those who have the row: other commands stand behind it.
-CREATE FUNCTION ~.ask_for(topic_ text, every_ bigint) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-  now_ bigint := ~.clock();
-  often bigint := least(every_, 315360000000000000);  -- ten years
-  hurries boolean := ~.hurry();
-  until_ bigint;
-BEGIN
-  IF current_setting('transaction_read_only')::boolean THEN  -- a standby has no such table
-    RAISE read_only_sql_transaction USING MESSAGE = 'weir: hints are not kept here';
-  END IF;
-  SELECT k.until INTO until_ FROM ~.hints k WHERE k.topic = topic_;
-  IF NOT FOUND THEN
-    INSERT INTO ~.hints VALUES (topic_, now_ + 3 * often) ON CONFLICT DO NOTHING;
-  ELSIF until_ <= now_ + often THEN
-    UPDATE ~.hints h SET until = now_ + 3 * often
-      WHERE h.ctid = (SELECT k.ctid FROM ~.hints k WHERE k.topic = topic_ FOR UPDATE SKIP LOCKED);
-    IF NOT FOUND THEN
-      RETURN false;
-    END IF;
-  END IF;
-  IF NOT pg_try_advisory_xact_lock(~.topic_lock(topic_)) THEN
-    RETURN false;
-  END IF;
-  RETURN EXISTS (SELECT 1 FROM ~.hints k WHERE k.topic = topic_);  -- a step that told may have had it
-EXCEPTION WHEN lock_not_available THEN
-  RETURN false;
-END $$;
+-- A job in an answer.
+CREATE TYPE ~.job_row AS (
+  now bigint, id uuid, priority smallint, state smallint, strategy smallint, policy smallint,
+  attempts integer, max_attempts integer, snoozes integer, vesting bigint, death bigint,
+  fence bigint, enqueued bigint, deadline_from bigint, deadline bigint, holder bytea,
+  unique_key bytea, kind bytea, payload bytea, memo bytea, reason bytea, result bytea,
+  headers bytea, progress bytea, checkpoint bytea,
+  part integer);  -- of several dequeues: which one it is of
 )sql";
 
-inline constexpr char const* whole[] = {tables, leases, buckets, floors, pointers, queues, jobs, claims, dequeue};
+inline constexpr char const* whole[] = {tables, past, base, leases, buckets, floors, pointers, queues, jobs, claims, dequeue};
 
 }  // namespace weir::detail::pgsql
 

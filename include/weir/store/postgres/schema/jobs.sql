@@ -71,15 +71,16 @@ BEGIN
     DELETE FROM weir.keys k
       WHERE k.queue = j.queue AND NOT k.run AND k.key = j.unique_key AND k.owner = j.id;
   END IF;
-  IF how_ <> weir.job_state.dead AND j.retention = 0 THEN
-    DELETE FROM weir.jobs k WHERE k.queue = j.queue AND k.id = j.id;
-  ELSE
-    UPDATE weir.jobs k SET state = how_, vesting = NULL, holder = NULL, sequence = 0,
-        death = CASE WHEN how_ = weir.job_state.dead THEN weir.next_death() END,
-        kept = CASE WHEN how_ <> weir.job_state.dead THEN now_ + j.retention END,
-        result = coalesce(result_, k.result), reason = coalesce(reason_, k.reason)
-      WHERE k.queue = j.queue AND k.id = j.id;
+  IF how_ = weir.job_state.dead OR j.retention <> 0 THEN
+    j.state := how_; j.holder := NULL; j.sequence := 0;
+    j.result := coalesce(result_, j.result); j.reason := coalesce(reason_, j.reason);
+    IF how_ = weir.job_state.dead THEN
+      INSERT INTO weir.dead_letters SELECT j.*, weir.next_death();
+    ELSE
+      INSERT INTO weir.ended SELECT j.*, now_ + j.retention;
+    END IF;
   END IF;
+  DELETE FROM weir.jobs k WHERE k.queue = j.queue AND k.id = j.id;
 END $$;
 
 -- Gives a free key to a job, whoever had it. The key's lock and the job are the caller's.
@@ -129,24 +130,24 @@ BEGIN
   END IF;
   DELETE FROM weir.keys k WHERE k.queue = j.queue AND k.run IN (false, true)
     AND k.key = j.unique_key AND k.owner = j.id;
-  UPDATE weir.jobs k SET state = weir.job_state.dead, vesting = NULL, kept = NULL, --\
-      death = weir.next_death(),
-      holder = NULL, sequence = 0, strategy = weir.unique_strategy.none, --\
-      policy = weir.conflict_policy.reject, unique_key = '',
-      priority = least(greatest(k.priority, 0), 255), snoozes = 0,
-      attempts = least(greatest(k.attempts, 0), weir.limits.attempts),
-      max_attempts = least(greatest(k.max_attempts, 1), weir.limits.attempts),
-      fence = least(greatest(k.fence, 0), 4611686018427387904),
-      enqueued = least(k.enqueued, now_), deadline_from = now_, deadline = 0, retention = 0,
-      kind = CASE WHEN octet_length(k.kind) BETWEEN 1 AND weir.limits.key_size THEN k.kind --\
-          ELSE 'damaged' END,
-      payload = substr(k.payload, 1, weir.limits.payload_size), memo = substr(k.memo, 1, --\
-          weir.limits.memo_size), result = '',
-      headers = substr(k.headers, 1, weir.limits.headers_size),
-      progress = substr(k.progress, 1, weir.limits.progress_size),
-      checkpoint = substr(k.checkpoint, 1, weir.limits.checkpoint_size),
-      reason = 'weir.damaged_record'
-    WHERE k.queue = j.queue AND k.id = j.id;
+  j.state := weir.job_state.dead; j.holder := NULL; j.sequence := 0;
+  j.strategy := weir.unique_strategy.none; j.policy := weir.conflict_policy.reject;
+  j.unique_key := ''; j.priority := least(greatest(j.priority, 0), 255); j.snoozes := 0;
+  j.attempts := least(greatest(j.attempts, 0), weir.limits.attempts);
+  j.max_attempts := least(greatest(j.max_attempts, 1), weir.limits.attempts);
+  j.fence := least(greatest(j.fence, 0), 4611686018427387904);
+  j.enqueued := least(j.enqueued, now_); j.deadline_from := now_; j.deadline := 0;
+  j.retention := 0;
+  j.kind := CASE WHEN octet_length(j.kind) BETWEEN 1 AND weir.limits.key_size THEN j.kind --\
+    ELSE 'damaged' END;
+  j.payload := substr(j.payload, 1, weir.limits.payload_size);
+  j.memo := substr(j.memo, 1, weir.limits.memo_size); j.result := '';
+  j.headers := substr(j.headers, 1, weir.limits.headers_size);
+  j.progress := substr(j.progress, 1, weir.limits.progress_size);
+  j.checkpoint := substr(j.checkpoint, 1, weir.limits.checkpoint_size);
+  j.reason := 'weir.damaged_record';
+  INSERT INTO weir.dead_letters SELECT j.*, weir.next_death();
+  DELETE FROM weir.jobs k WHERE k.queue = j.queue AND k.id = j.id;
   RETURN 2;
 END $$;
 
@@ -161,6 +162,45 @@ BEGIN
     RETURN false;
   END IF;
   RETURN nullif(weir.bury(j, now_) > 0, false);
+END $$;
+
+-- Of jobs that were just added, removes those whose ids are kept by what has ended, and returns how
+-- many these were; where the retention is over, the record goes instead. It is done after they are
+-- added, and by other statements: who moved a job of such an id here had committed by then, and nobody
+-- else has one to move from now on. A transaction that sees what was then does not see that, but a
+-- unique index does: it is refused as if the record had stayed where the job was.
+CREATE FUNCTION weir.give_way(queue_ bytea, ids_ uuid[], now_ bigint) RETURNS integer
+  LANGUAGE plpgsql AS $$
+DECLARE
+  added tid[];
+  taken tid[];
+  over_ tid[];
+  n integer;
+BEGIN
+  IF weir.sees_all() AND NOT EXISTS (SELECT 1 FROM unnest(ids_) u(id), LATERAL (
+      SELECT 1 FROM weir.dead_letters d WHERE d.queue = queue_ AND d.id = u.id
+      UNION ALL SELECT 1 FROM weir.ended e WHERE e.queue = queue_ AND e.id = u.id OFFSET 0) l) THEN
+    RETURN 0;
+  END IF;
+  -- One that has been there before, or was replayed since, is older or younger than these.
+  added := ARRAY(SELECT l.place FROM unnest(ids_) u(id), LATERAL (SELECT j.ctid AS place
+    FROM weir.jobs j WHERE j.queue = queue_ AND j.id = u.id AND j.deadline_from = now_ OFFSET 0) l);
+  IF NOT weir.sees_all() THEN
+    INSERT INTO weir.dead_letters SELECT j.*, 0 FROM weir.jobs j WHERE j.ctid = ANY (added)
+      ON CONFLICT DO NOTHING;
+    DELETE FROM weir.dead_letters d WHERE d.queue || '' = queue_ AND d.death = 0;
+    INSERT INTO weir.ended SELECT j.*, -9223372036854775808 FROM weir.jobs j
+      WHERE j.ctid = ANY (added) ON CONFLICT DO NOTHING;
+  END IF;
+  over_ := ARRAY(SELECT l.place FROM unnest(ids_) u(id), LATERAL (SELECT e.ctid AS place
+    FROM weir.ended e WHERE e.queue = queue_ AND e.id = u.id AND e.kept <= now_ OFFSET 0) l);
+  DELETE FROM weir.ended e WHERE e.ctid = ANY (over_) AND e.kept <= now_;
+  taken := ARRAY(SELECT j.ctid FROM weir.jobs j WHERE j.ctid = ANY (added) AND EXISTS (
+    SELECT 1 FROM weir.dead_letters d WHERE d.queue = queue_ AND d.id = j.id
+    UNION ALL SELECT 1 FROM weir.ended e WHERE e.queue = queue_ AND e.id = j.id AND e.kept > now_));
+  DELETE FROM weir.jobs j WHERE j.ctid = ANY (taken);
+  GET DIAGNOSTICS n = ROW_COUNT;
+  RETURN n;
 END $$;
 
 -- `plain_`: no job of these takes a key with its enqueue. `hurries_`: whoever has one of the keys is
@@ -178,10 +218,9 @@ DECLARE
   n integer;
   k record;
   o weir.jobs;
-  r record;
   vests bigint;
   added_ integer;
-  order_ integer[] := '{1}';
+  order_ integer[];
   done boolean;
   possessor integer;  -- 0: nobody, 1: waiting, 2: running, 3: ended
   cancelled integer := 0;
@@ -193,31 +232,40 @@ BEGIN
   number := pg_current_xact_id();  -- before the time is read (see floors)
   IF plain_ THEN
     now_ := coalesce(at_, weir.clock());
-    IF cardinality(ids_) > 1 THEN
+    IF cardinality(ids_) = 1 THEN  -- a statement of its own, which takes less
+      vests := now_ + delays_[1];
+      INSERT INTO weir.jobs (queue, id, state, kind, payload, unique_key, priority, max_attempts,
+          strategy, policy, vesting, deadline, retention, enqueued, deadline_from, headers)
+        VALUES (queue_, ids_[1], weir.job_state.pending, kinds_[1], payloads_[1], keys_[1],
+          priorities_[1], attempts_[1], strategies_[1], policies_[1], vests, deadlines_[1],
+          retentions_[1], now_, now_, headers_[1])
+        ON CONFLICT (queue, id) DO NOTHING;
+      n := CASE WHEN FOUND THEN 1 ELSE 0 END;
+      IF FOUND AND (NOT weir.sees_all()
+          OR EXISTS (SELECT 1 FROM weir.dead_letters d WHERE d.queue = queue_ AND d.id = ids_[1])
+          OR EXISTS (SELECT 1 FROM weir.ended e WHERE e.queue = queue_ AND e.id = ids_[1])) THEN
+        n := n - weir.give_way(queue_, ids_, now_);
+      END IF;
+    ELSE
+      -- In the order of the ids: an insert waits for another of the same id, so two batches would
+      -- wait for each other (F72).
       order_ := ARRAY(SELECT g.i FROM generate_series(1, cardinality(ids_)) g(i) --\
           ORDER BY ids_[g.i]);
+      INSERT INTO weir.jobs (queue, id, state, kind, payload, unique_key, priority, max_attempts,
+          strategy, policy, vesting, deadline, retention, enqueued, deadline_from, headers)
+        SELECT queue_, ids_[i], weir.job_state.pending, kinds_[i], payloads_[i], keys_[i],
+            priorities_[i], attempts_[i], strategies_[i], policies_[i], now_ + delays_[i],
+            deadlines_[i], retentions_[i], now_, now_, headers_[i]
+          FROM unnest(order_) i
+        ON CONFLICT (queue, id) DO NOTHING;
+      GET DIAGNOSTICS n = ROW_COUNT;
+      IF n > 0 THEN
+        n := n - weir.give_way(queue_, ids_, now_);
+      END IF;
+      SELECT min(CASE WHEN n = cardinality(ids_) THEN now_ + u.delay ELSE (SELECT j.vesting
+            FROM weir.jobs j WHERE j.queue = queue_ AND j.id = u.id AND j.deadline_from = now_) END)
+        INTO vests FROM unnest(ids_, delays_) u(id, delay);
     END IF;
-    -- Once, or once more where a record was in the way that time has ended. In the order of the ids:
-    -- an insert waits for another of the same id, so two batches would wait for each other (F72).
-    LOOP
-      WITH added AS (
-          INSERT INTO weir.jobs (queue, id, kind, payload, unique_key, priority, max_attempts,
-              strategy, policy, vesting, deadline, retention, enqueued, deadline_from, headers)
-            SELECT queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i],
-                attempts_[i], strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i],
-                retentions_[i], now_, now_, headers_[i]
-              FROM unnest(order_) i
-            ON CONFLICT (queue, id) DO NOTHING RETURNING vesting)
-        SELECT count(*), least(vests, min(a.vesting)) INTO added_, vests FROM added a;
-      n := coalesce(n, 0) + added_;
-      EXIT WHEN n = cardinality(ids_);
-      WITH old AS MATERIALIZED (SELECT l.place FROM (SELECT DISTINCT u.id FROM unnest(ids_) u(id)
-            ORDER BY 1) u,
-          LATERAL (SELECT j.ctid AS place FROM weir.jobs j
-                     WHERE j.queue = queue_ AND j.id = u.id AND j.kept <= now_ FOR UPDATE) l)
-        DELETE FROM weir.jobs j USING old WHERE j.ctid = old.place;
-      EXIT WHEN NOT FOUND;
-    END LOOP;
     IF n > 0 THEN
       done := weir.touch(queue_, shard_, vests, CASE WHEN at_ IS NULL THEN now_ END, own_);
       done := weir.count_jobs(queue_, shard_, n, 0, 0, 0, 0, own_);
@@ -246,7 +294,10 @@ BEGIN
          FROM (SELECT v.id, CASE WHEN v.strategy NOT IN (weir.holds_while_waiting.others) THEN v.key END
              FROM unnest(ids_, keys_, strategies_) v(id, key, strategy)) u(id, key))
       AND NOT EXISTS (SELECT 1 FROM unnest(ids_) u(id),
-        LATERAL (SELECT 1 FROM weir.jobs j WHERE j.queue = queue_ AND j.id = u.id OFFSET 0) l)
+        LATERAL (SELECT 1 FROM weir.jobs j WHERE j.queue = queue_ AND j.id = u.id
+                 UNION ALL SELECT 1 FROM weir.dead_letters d WHERE d.queue = queue_ AND d.id = u.id
+                 UNION ALL SELECT 1 FROM weir.ended e WHERE e.queue = queue_ AND e.id = u.id
+                 OFFSET 0) l)
       AND NOT EXISTS (SELECT 1 FROM unnest(keys_) u(key),
         LATERAL (SELECT 1 FROM weir.keys w WHERE w.queue = queue_ AND NOT w.run AND w.key = u.key
                    OFFSET 0) l);
@@ -261,14 +312,16 @@ BEGIN
   n := 0;
   IF fresh THEN
     WITH added AS (
-        INSERT INTO weir.jobs (queue, id, kind, payload, unique_key, priority, max_attempts,
+        INSERT INTO weir.jobs (queue, id, state, kind, payload, unique_key, priority, max_attempts,
             strategy, policy, vesting, deadline, retention, enqueued, deadline_from, headers)
-          SELECT queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i],
+          SELECT queue_, ids_[i], weir.job_state.pending, kinds_[i], payloads_[i], keys_[i], --\
+              priorities_[i],
               attempts_[i], strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i],
               retentions_[i], now_, now_, headers_[i]
             FROM generate_series(1, cardinality(ids_)) i ORDER BY ids_[i]
           ON CONFLICT (queue, id) DO NOTHING RETURNING vesting)
       SELECT count(*), min(a.vesting) INTO n, vests FROM added a;
+    n := n - weir.give_way(queue_, ids_, now_);
     -- Where an id is there by now, without a key of these, its job is another one.
     INSERT INTO weir.keys SELECT queue_, false, keys_[i], ids_[i],
         CASE WHEN strategies_[i] = weir.unique_strategy.until_expired THEN now_ + ttls_[i] END
@@ -289,13 +342,12 @@ BEGIN
   END IF;
   FOR i IN 1 .. cardinality(ids_) LOOP
     outcome := weir.enqueue_outcome.enqueued; other := NULL;
-    SELECT j.kept INTO r FROM weir.jobs j WHERE j.queue = queue_ AND j.id = ids_[i];
-    IF FOUND THEN
-      IF r.kept IS NULL OR r.kept > now_ THEN
-        RETURN NEXT;
-        CONTINUE;
-      END IF;
-      DELETE FROM weir.jobs j WHERE j.queue = queue_ AND j.id = ids_[i];
+    IF EXISTS (SELECT 1 FROM weir.jobs j WHERE j.queue = queue_ AND j.id = ids_[i]
+        UNION ALL SELECT 1 FROM weir.dead_letters d WHERE d.queue = queue_ AND d.id = ids_[i]
+        UNION ALL SELECT 1 FROM weir.ended e
+          WHERE e.queue = queue_ AND e.id = ids_[i] AND e.kept > now_) THEN
+      RETURN NEXT;
+      CONTINUE;
     END IF;
     possessor := 0;
     IF strategies_[i] NOT IN (weir.holds_while_waiting.others) THEN
@@ -334,13 +386,17 @@ BEGIN
         PERFORM weir.end_job(o, weir.job_state.cancelled::smallint, now_, NULL, NULL);
         cancelled := cancelled + 1;
       END IF;
-      INSERT INTO weir.jobs (queue, id, kind, payload, unique_key, priority, max_attempts, strategy,
-          policy, vesting, deadline, retention, enqueued, deadline_from, headers)
-        VALUES (queue_, ids_[i], kinds_[i], payloads_[i], keys_[i], priorities_[i], attempts_[i],
+      INSERT INTO weir.jobs (queue, id, state, kind, payload, unique_key, priority, max_attempts,
+          strategy, policy, vesting, deadline, retention, enqueued, deadline_from, headers)
+        VALUES (queue_, ids_[i], weir.job_state.pending, kinds_[i], payloads_[i], keys_[i],
+          priorities_[i], attempts_[i],
           strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i], retentions_[i], now_,
           now_, headers_[i])
         ON CONFLICT (queue, id) DO NOTHING;
       GET DIAGNOSTICS added_ = ROW_COUNT;
+      IF added_ = 1 THEN
+        added_ := 1 - weir.give_way(queue_, ARRAY[ids_[i]], now_);
+      END IF;
       n := n + added_;
       -- One that is there by now has a key of its own, or none, and would not free this one.
       IF added_ = 1 AND strategies_[i] NOT IN (weir.holds_while_waiting.others) THEN
@@ -357,8 +413,8 @@ BEGIN
     RETURN NEXT;
   END LOOP;
   IF vests IS NOT NULL THEN
-    PERFORM weir.touch(queue_, shard_, vests, CASE WHEN at_ IS NULL THEN now_ END, own_);
-    PERFORM weir.count_jobs(queue_, shard_, n, 0, cancelled, 0, buried, own_);
+    done := weir.touch(queue_, shard_, vests, CASE WHEN at_ IS NULL THEN now_ END, own_);
+    done := weir.count_jobs(queue_, shard_, n, 0, cancelled, 0, buried, own_);
   END IF;
 END $$;
 
@@ -375,7 +431,7 @@ DECLARE
 BEGIN
   LOOP
     SELECT j.priority INTO level FROM weir.jobs j
-      WHERE j.queue || '' = queue_ AND j.priority > level AND j.vesting IS NOT NULL
+      WHERE j.queue || '' = queue_ AND j.priority > level
       ORDER BY j.priority, j.vesting, j.id LIMIT 1;
     EXIT WHEN NOT FOUND OR left_ = 0;
     SELECT count(*), count(*) FILTER (WHERE s.upto <= room), max(s.upto)
@@ -400,7 +456,11 @@ DECLARE
   now_ bigint := coalesce(at_, weir.clock());
 BEGIN
   RETURN QUERY SELECT now_, weir.postgres_job_row.columns FROM weir.jobs j
-    WHERE j.queue = queue_ AND j.id = id_ AND (j.kept IS NULL OR j.kept > now_);
+      WHERE j.queue = queue_ AND j.id = id_
+    UNION ALL SELECT now_, weir.postgres_job_row.columns FROM weir.dead_letters j
+      WHERE j.queue = queue_ AND j.id = id_
+    UNION ALL SELECT now_, weir.postgres_job_row.columns FROM weir.ended j
+      WHERE j.queue = queue_ AND j.id = id_ AND j.kept > now_;
 END $$;
 
 -- The last one may be more than fits the answer: it says that there are more.
@@ -410,10 +470,10 @@ DECLARE
   now_ bigint := coalesce(at_, weir.clock());
   settled bigint := weir.settled_deaths();
 BEGIN
-  RETURN QUERY SELECT now_, weir.postgres_job_row.columns
+  RETURN QUERY SELECT now_, weir.postgres_job_row.of_a_letter
     FROM (SELECT l.*, sum(l.size) OVER (ORDER BY l.death ROWS UNBOUNDED PRECEDING) AS upto
-            FROM (SELECT j.*, weir.job_bytes AS size FROM weir.jobs j
-                    WHERE j.queue = queue_ AND j.death > after_ AND j.death <= settled
+            FROM (SELECT j.*, weir.job_bytes AS size FROM weir.dead_letters j
+                    WHERE j.queue || '' = queue_ AND j.death > after_ AND j.death <= settled
                     ORDER BY j.death LIMIT limit_) l) j
     WHERE j.upto - j.size <= weir.limits.answer_bytes ORDER BY j.death;
 END $$;
@@ -424,16 +484,27 @@ CREATE FUNCTION weir.cancel_job(queue_ bytea, shard_ integer, id_ uuid, running_
 DECLARE
   hurries boolean := weir.hurry();
   j weir.jobs;
+  how smallint;
   now_ bigint;
 BEGIN
-  SELECT k.* INTO j FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
-  now_ := coalesce(at_, weir.clock());
-  IF j.id IS NULL OR j.kept <= now_ THEN
-    RETURN weir.cancel_outcome.not_found;
-  ELSIF j.state <> weir.job_state.pending THEN
-    RETURN CASE WHEN j.state = weir.job_state.cancelled THEN weir.cancel_outcome.cancelled --\
+  LOOP
+    SELECT k.* INTO j FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+    now_ := coalesce(at_, weir.clock());
+    EXIT WHEN FOUND;
+    SELECT o.state INTO how
+      FROM (SELECT NULL::smallint AS state FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_
+            UNION ALL SELECT weir.job_state.dead::smallint FROM weir.dead_letters d
+              WHERE d.queue = queue_ AND d.id = id_
+            UNION ALL SELECT e.state FROM weir.ended e
+              WHERE e.queue = queue_ AND e.id = id_ AND e.kept > now_) o;
+    IF NOT FOUND THEN
+      RETURN weir.cancel_outcome.not_found;
+    ELSIF how IS NOT NULL THEN  -- otherwise it was replayed in between
+      RETURN CASE WHEN how = weir.job_state.cancelled THEN weir.cancel_outcome.cancelled --\
         ELSE weir.cancel_outcome.ended END;
-  ELSIF j.holder IS NOT NULL AND j.vesting > now_ AND NOT running_ THEN
+    END IF;
+  END LOOP;
+  IF j.holder IS NOT NULL AND j.vesting > now_ AND NOT running_ THEN
     RETURN weir.cancel_outcome.running;
   END IF;
   PERFORM weir.end_job(j, weir.job_state.cancelled::smallint, now_, NULL, NULL);
@@ -453,16 +524,16 @@ DECLARE
   until_ bigint;
   buried integer := 0;
 BEGIN
-  SELECT k.* INTO j FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_;
+  SELECT k.* INTO j FROM weir.dead_letters k WHERE k.queue = queue_ AND k.id = id_;
   IF j.strategy NOT IN (weir.holds_while_waiting.others) THEN
     PERFORM weir.guard(ARRAY[weir.key_name(1, queue_, j.unique_key)]);
-    PERFORM 1 FROM (SELECT id_ AS id UNION SELECT w.owner FROM weir.keys w
-        WHERE w.queue = queue_ AND NOT w.run AND w.key = j.unique_key ORDER BY 1) f,
+    PERFORM 1 FROM (SELECT w.owner AS id FROM weir.keys w
+        WHERE w.queue = queue_ AND NOT w.run AND w.key = j.unique_key OFFSET 0) f,
       LATERAL (SELECT 1 FROM weir.jobs k WHERE k.queue = queue_ AND k.id = f.id FOR UPDATE) l;
   END IF;
-  SELECT k.* INTO j FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
+  SELECT k.* INTO j FROM weir.dead_letters k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
   now_ := coalesce(at_, weir.clock());
-  IF j.id IS NULL OR j.state <> weir.job_state.dead THEN
+  IF j.id IS NULL THEN
     outcome := weir.replay_outcome.not_found;
     RETURN;
   END IF;
@@ -486,9 +557,10 @@ BEGIN
       PERFORM weir.take_key(queue_, false, j.unique_key, id_, NULL);
     END IF;
   END IF;
-  UPDATE weir.jobs k SET state = weir.job_state.pending, death = NULL, attempts = 0, --\
-      snoozes = 0, deadline_from = now_,
-      vesting = now_ + delay_ WHERE k.queue = queue_ AND k.id = id_;
+  j.state := weir.job_state.pending; j.attempts := 0; j.snoozes := 0;
+  j.deadline_from := now_; j.vesting := now_ + delay_;
+  INSERT INTO weir.jobs SELECT j.*;
+  DELETE FROM weir.dead_letters k WHERE k.queue = queue_ AND k.id = id_;
   PERFORM weir.touch(queue_, shard_, now_ + delay_, CASE WHEN at_ IS NULL THEN now_ END, own_);
   IF buried = 0 THEN
     PERFORM weir.count_jobs(queue_, shard_, 0, 0, 0, 0, -1, own_);
@@ -500,16 +572,20 @@ CREATE FUNCTION weir.purge_job(queue_ bytea, shard_ integer, id_ uuid, own_ bool
   RETURNS boolean LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
   hurries boolean := weir.hurry();
-  j weir.jobs;
+  how smallint;
 BEGIN
-  SELECT k.* INTO j FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
-  IF j.id IS NULL OR j.state = weir.job_state.pending OR j.kept <= coalesce(at_, weir.clock()) THEN
-    RETURN false;
+  DELETE FROM weir.dead_letters k WHERE k.queue = queue_ AND k.id = id_
+    RETURNING weir.job_state.dead::smallint INTO how;
+  IF NOT FOUND THEN
+    DELETE FROM weir.ended k WHERE k.queue = queue_ AND k.id = id_
+      AND k.kept > coalesce(at_, weir.clock()) RETURNING k.state INTO how;
+    IF NOT FOUND THEN
+      RETURN false;
+    END IF;
   END IF;
-  DELETE FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_;
-  PERFORM weir.count_jobs(queue_, shard_, 0, -(j.state = weir.job_state.completed)::integer, --\
-    -(j.state = weir.job_state.cancelled)::integer, 1,
-                       -(j.state = weir.job_state.dead)::integer, own_);
+  PERFORM weir.count_jobs(queue_, shard_, 0, -(how = weir.job_state.completed)::integer, --\
+    -(how = weir.job_state.cancelled)::integer, 1,
+                       -(how = weir.job_state.dead)::integer, own_);
   RETURN true;
 END $$;
 
@@ -521,21 +597,35 @@ DECLARE
   now_ bigint := coalesce(at_, weir.clock());
   room bigint := weir.limits.answer_bytes;
   j weir.jobs;
-  ends uuid[] := ARRAY(SELECT k.id FROM weir.jobs k WHERE k.queue = queue_ AND k.id > after_
-                         ORDER BY k.id OFFSET 999 LIMIT 2);
-  end_ uuid := CASE WHEN cardinality(ends) = 2 THEN ends[1] END;  -- how far it looks; NULL: to all
+  page refcursor;
+  ends uuid[];
+  end_ uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';  -- how far it looks; at last, NULL: to all
   last_ uuid := after_;
   n integer := 0;
 BEGIN
-  FOR j IN SELECT k.* FROM weir.jobs k WHERE k.queue = queue_ AND k.id > after_
-        AND k.id <= coalesce(end_, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
-        AND CASE state_
-          WHEN weir.job_state.pending THEN k.state = weir.job_state.pending AND --\
-              (k.holder IS NULL OR k.vesting <= now_)
-          WHEN weir.job_state.leased THEN k.state = weir.job_state.pending AND --\
-              k.holder IS NOT NULL AND k.vesting > now_
-          ELSE k.state = state_ AND (k.kept IS NULL OR k.kept > now_) END
-      ORDER BY k.id LIMIT limit_ + 1 LOOP
+  IF state_ = weir.job_state.dead THEN
+    OPEN page FOR SELECT k.* FROM weir.dead_letters k WHERE k.queue = queue_ AND k.id > after_
+      ORDER BY k.id LIMIT limit_ + 1;
+  ELSIF state_ IN (weir.job_state.pending, weir.job_state.leased) THEN
+    ends := ARRAY(SELECT k.id FROM weir.jobs k WHERE k.queue = queue_ AND k.id > after_
+                    ORDER BY k.id OFFSET 999 LIMIT 2);
+    OPEN page FOR SELECT k.* FROM weir.jobs k WHERE k.queue = queue_ AND k.id > after_
+        AND k.id <= CASE WHEN cardinality(ends) = 2 THEN ends[1] ELSE end_ END
+        AND k.state = weir.job_state.pending
+        AND (k.holder IS NOT NULL AND k.vesting > now_) = (state_ = weir.job_state.leased)
+      ORDER BY k.id LIMIT limit_ + 1;
+  ELSE
+    ends := ARRAY(SELECT k.id FROM weir.ended k WHERE k.queue = queue_ AND k.id > after_
+                    ORDER BY k.id OFFSET 999 LIMIT 2);
+    OPEN page FOR SELECT k.* FROM weir.ended k WHERE k.queue = queue_ AND k.id > after_
+        AND k.id <= CASE WHEN cardinality(ends) = 2 THEN ends[1] ELSE end_ END
+        AND k.state = state_ AND k.kept > now_
+      ORDER BY k.id LIMIT limit_ + 1;
+  END IF;
+  end_ := CASE WHEN cardinality(ends) = 2 THEN ends[1] END;
+  LOOP
+    FETCH page INTO j;
+    EXIT WHEN NOT FOUND;
     room := room - weir.job_bytes;
     IF n = limit_ OR room < 0 THEN
       end_ := last_;
@@ -545,6 +635,7 @@ BEGIN
     last_ := j.id;
     RETURN QUERY SELECT now_, weir.postgres_job_row.columns;
   END LOOP;
+  CLOSE page;
   IF end_ IS NOT NULL THEN
     j := NULL;
     j.payload := uuid_send(end_);

@@ -67,12 +67,12 @@ CREATE FUNCTION weir.all_heads(queue_ bytea) RETURNS TABLE (priority integer, ve
   LANGUAGE sql STABLE BEGIN ATOMIC
   WITH RECURSIVE heads AS (
       (SELECT j.priority, j.vesting FROM weir.jobs j
-         WHERE j.queue || '' = queue_ AND j.vesting IS NOT NULL
+         WHERE j.queue || '' = queue_
          ORDER BY j.priority, j.vesting, j.id LIMIT 1)
     UNION ALL
       SELECT n.priority, n.vesting FROM heads h, LATERAL (
         SELECT j.priority, j.vesting FROM weir.jobs j
-          WHERE j.queue || '' = queue_ AND j.vesting IS NOT NULL AND j.priority > h.priority
+          WHERE j.queue || '' = queue_ AND j.priority > h.priority
           ORDER BY j.priority, j.vesting, j.id LIMIT 1) n)
     SELECT h.priority::integer, h.vesting FROM heads h;
 END;
@@ -97,7 +97,7 @@ BEGIN
     known := coalesce(floors_[n], 32768);
     WHILE below + 1 < known LOOP
       SELECT j.priority, j.vesting INTO level, first FROM weir.jobs j
-        WHERE j.queue || '' = queue_ AND j.vesting IS NOT NULL
+        WHERE j.queue || '' = queue_
           AND j.priority > below AND j.priority < known
         ORDER BY j.priority, j.vesting, j.id LIMIT 1;
       EXIT WHEN NOT FOUND;
@@ -467,13 +467,13 @@ BEGIN
       FROM weir.pointers k LEFT JOIN weir.queues q ON q.queue = k.queue
       WHERE k.scan IN (shard_, shard_ + weir.rule.most_shards) AND k.pointer < now_ - grace_ AND NOT coalesce(q.paused, false)
         AND NOT EXISTS (SELECT 1 FROM weir.jobs j --\
-            WHERE j.queue || '' = k.queue AND j.vesting IS NOT NULL)
+            WHERE j.queue || '' = k.queue)
       GROUP BY k.queue HAVING min(greatest(k.pointer, q.snoozed)) < now_ - grace_
       ORDER BY k.queue LIMIT least(limit_, weir.rule.pointers_per_step) LOOP
     CONTINUE WHEN NOT pg_try_advisory_xact_lock(weir.queue_lock(p.name));
     DELETE FROM weir.pointers k WHERE k.queue || '' = p.name
       AND NOT EXISTS (SELECT 1 FROM weir.jobs j --\
-        WHERE j.queue || '' = p.name AND j.vesting IS NOT NULL);
+        WHERE j.queue || '' = p.name);
     deleted := deleted + FOUND::integer;
   END LOOP;
   RETURN deleted;

@@ -4,14 +4,6 @@
 --- transaction a step takes no lock of a whole queue and no counter that others use, so that nobody
 --- waits for it however long it stays open.
 
-CREATE TYPE weir.job_row AS (
-  now bigint, id uuid, priority smallint, state smallint, strategy smallint, policy smallint,
-  attempts integer, max_attempts integer, snoozes integer, vesting bigint, death bigint,
-  fence bigint, enqueued bigint, deadline_from bigint, deadline bigint, holder bytea,
-  unique_key bytea, kind bytea, payload bytea, memo bytea, reason bytea, result bytea,
-  headers bytea, progress bytea, checkpoint bytea,
-  part integer);  -- of several dequeues: which one it is of
-
 -- Has a row of counters room for more? One that is damaged may not.
 CREATE FUNCTION weir.counts_on(c weir.counters) RETURNS boolean LANGUAGE sql IMMUTABLE
   RETURN greatest(c.enqueued, c.completed, c.cancelled, c.purged, c.dead) < 4611686018427387904
@@ -167,7 +159,7 @@ END $$;
 
 -- In one statement, so from one snapshot; what is pending is what is left of what came in. Leases are
 -- counted in the index of those alone, whatever the server knows of the queue: no other one has the
--- holder, and for the one that has the vesting time, too, coalesce hides it. What has ended has none.
+-- holder, and for the one that has the vesting time, too, coalesce hides it.
 CREATE FUNCTION weir.read_queue_stats(queue_ bytea, at_ bigint, OUT enqueued bigint,
     OUT leased bigint, OUT completed bigint, OUT dead bigint, OUT cancelled bigint,
     OUT purged bigint, OUT paused boolean, OUT next_in bigint) --\
