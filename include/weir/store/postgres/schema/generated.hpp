@@ -1858,7 +1858,7 @@ BEGIN
     ELSE
       -- In the order of the ids: an insert waits for another of the same id, so two batches would
       -- wait for each other (F72).
-      order_ := ARRAY(SELECT g.i FROM generate_series(1, cardinality(ids_)) g(i) ORDER BY ids_[g.i]);
+      order_ := ARRAY(SELECT g.i FROM generate_series(1, cardinality(ids_)) g(i) ORDER BY ids_[g.i], g.i);  -- of one that is named twice, the first
       INSERT INTO ~.jobs (queue, id, state, kind, payload, unique_key, priority, max_attempts,
           strategy, policy, vesting, deadline, retention, enqueued, deadline_from, headers)
         SELECT queue_, ids_[i], 0, kinds_[i], payloads_[i], keys_[i],

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 // What is promised to and about whoever has claimed a job.
 namespace weir::testing::conformance {
@@ -373,6 +374,21 @@ inline void an_id_is_free_when_its_record_is_gone(job_bench& b) {
   expect(s.enqueued == 2 * n && s.completed == 2 * n, "each is counted; got " + to_text(s));
 }
 
+/// Of so many that they are sorted otherwise than a few are.
+inline void a_repeated_id_is_added_once(job_bench& b) {
+  constexpr std::uint32_t ids = 50;
+  std::vector<new_job> jobs;
+  for (std::uint32_t i = 0; i < 4 * ids; ++i) {
+    jobs.push_back(make_job(1 + i % ids));
+    jobs.back().payload = i < ids ? "first" : "later";
+  }
+  b.must(command::enqueue_jobs{"queue", jobs});
+  for (auto const& j : b.must(command::peek_jobs{"queue", 4 * ids})) {
+    expect(j.payload == "first", "of several with one id, the first is added; got " + to_text(j));
+  }
+  expect(stats(b, "queue").enqueued == ids, "and no other one");
+}
+
 inline constexpr check<job_commands> lease_checks[] = {
     {"F28", "a dead holder's job is visible again by itself", &dead_holders_job_is_visible_again},
     {"F29", "completion ends a job whose lease was extended", &completion_ends_an_extended_job},
@@ -392,6 +408,8 @@ inline constexpr check<job_commands> lease_checks[] = {
     {"R4", "results stay as long as asked for", &results_stay_as_long_as_asked},
     {"F107", "an id is free again when the record of its job is gone",
      &an_id_is_free_when_its_record_is_gone},
+    {"R4", "of jobs that one enqueue gives the same id, the first is added",
+     &a_repeated_id_is_added_once},
 };
 
 }  // namespace weir::testing::conformance
