@@ -4,6 +4,7 @@
 #ifndef WEIR_TEST_CONFORMANCE_MEMORY_DRIVER_HPP
 #define WEIR_TEST_CONFORMANCE_MEMORY_DRIVER_HPP
 
+#include "conformance/suite.hpp"
 #include "weir/clock/manual.hpp"
 #include "weir/store/memory.hpp"
 #include "weir/testing/capabilities.hpp"
@@ -154,6 +155,33 @@ inline constexpr std::string_view not_known = "the store's time is not known";
 inline constexpr std::string_view passes = "time passes by itself";
 inline constexpr std::string_view no_bound = "the driver makes no bounded store";
 inline constexpr std::string_view no_transactions = "the driver does no transactions";
+
+/// In real time, as if the stores were remote.
+template <class Commands>
+void remote_memory_keeps_every_promise(std::vector<std::string_view> const& reasons) {
+  remote_memory_driver driver;
+  report found;
+  suite::of<Commands>(driver, found);
+  require_all(found, reasons);
+}
+
+template <class Commands>
+void memory_keeps_promises_in_long_histories() {
+  manual_memory_driver driver;
+  report found;
+  suite::histories(factory<Commands>{driver}, found, long_run());
+  require_all(found, {});
+}
+
+template <class Commands>
+void memory_keeps_promises_in_a_crowd() {
+  manual_memory_driver manual;
+  remote_memory_driver remote;
+  report found;
+  suite::concurrency(factory<Commands>{manual}, found, crowd());
+  suite::concurrency(factory<Commands>{remote}, found, crowd());
+  require_all(found, {});
+}
 
 }  // namespace weir::testing
 

@@ -25,27 +25,14 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
 }
 
 BOOST_AUTO_TEST_CASE(keep_every_promise_in_real_time_as_if_they_were_remote) {
-  remote_memory_driver driver;
-  report found;
-  suite::of<job_commands>(driver, found);
-  require_all(found, {no_transactions, no_bound});
+  remote_memory_keeps_every_promise<job_commands>({no_transactions, no_bound});
 }
 
 BOOST_AUTO_TEST_CASE(R4_in_long_histories) {
-  manual_memory_driver driver;
-  report found;
-  suite::histories(factory<job_commands>{driver}, found, long_run());
-  require_all(found, {});
+  memory_keeps_promises_in_long_histories<job_commands>();
 }
 
-BOOST_AUTO_TEST_CASE(R4_in_a_crowd) {
-  manual_memory_driver manual;
-  remote_memory_driver remote;
-  report found;
-  suite::concurrency(factory<job_commands>{manual}, found, crowd());
-  suite::concurrency(factory<job_commands>{remote}, found, crowd());
-  require_all(found, {});
-}
+BOOST_AUTO_TEST_CASE(R4_in_a_crowd) { memory_keeps_promises_in_a_crowd<job_commands>(); }
 
 BOOST_AUTO_TEST_SUITE_END()
 
