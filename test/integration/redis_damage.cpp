@@ -147,6 +147,41 @@ BOOST_AUTO_TEST_CASE(F93_a_job_that_cannot_be_read_takes_no_unique_key_with_it) 
   }
 }
 
+// A dead letter has to be readable, or nobody can replay it or purge it.
+BOOST_AUTO_TEST_CASE(F93_a_job_whose_body_is_lost_is_set_aside_and_not_buried) {
+  stage t;
+  std::string const payload(1000, 'x');
+  std::array<new_job, 2> jobs{};
+  for (std::uint8_t i = 0; i != 2; ++i) {
+    jobs[i].id = numbered(static_cast<std::uint8_t>(i + 1));
+    jobs[i].kind = "kind";
+    jobs[i].payload = payload;
+    jobs[i].max_attempts = 1;
+  }
+  BOOST_TEST_REQUIRE(t.on(command::enqueue_jobs{"queue", jobs}).has_value());
+  auto const got = t.on(command::dequeue_jobs{"queue", "me", 0, 2, lasting}).value().jobs;
+  BOOST_TEST_REQUIRE(got.size() == 2U);
+  for (auto const& j : got) t.by.ask("HDEL", key("j", "queue"), bytes(j.id) + "b");
+  auto const buried = t.on(command::bury_job{"queue", got[0].id, got[0].fence, "reason"});
+  BOOST_TEST((buried.error() == errc::lease_lost));
+  auto const again = t.on(command::requeue_job{"queue", got[1].id, got[1].fence, 0s, "reason"});
+  BOOST_TEST((again.error() == errc::lease_lost));
+  for (auto const& j : got) {
+    BOOST_TEST(t.on(command::extend_lease{"queue", j.id, j.fence, 1us}).has_value());
+  }
+  std::uint32_t damaged = 0;
+  BOOST_TEST(weir_test::happens([&] {
+    damaged += t.on(command::dequeue_jobs{"queue", "me", 0, 2, lasting}).value().damaged;
+    return damaged == 2;
+  }));
+  auto const dead = t.on(command::list_dead_letters{"queue", 10, {}}).value();
+  BOOST_TEST(dead.jobs.size() == 2U);
+  for (auto const& j : dead.jobs) {
+    BOOST_TEST(j.reason.starts_with(damaged_record));
+    BOOST_TEST(t.on(command::purge_job{"queue", j.id}).value());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(F93_entries_of_an_index_that_are_no_jobs_are_set_aside_a_hundred_at_a_time) {
   stage t;
   enqueue(t.on);

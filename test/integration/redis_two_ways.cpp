@@ -282,7 +282,7 @@ BOOST_AUTO_TEST_CASE(R8_who_has_a_lease_goes_on_and_ends_without_the_payload_bei
     BOOST_TEST(on(command::bury_job{"queue", id(4), by(4), "reason"}).has_value());
     BOOST_TEST(on(command::relay_job{"queue", id(5), by(5)}).has_value());
   });
-  BOOST_TEST(bodies == 0);
+  BOOST_TEST(bodies == 1);  // of the job that is buried, which has to stay readable
   for (auto const outcome : completed) BOOST_TEST((outcome == complete_outcome::completed));
   for (std::size_t i = 1; i != 5; ++i) {
     auto const found = on(command::find_job{"queue", id(i)}).value();

@@ -45,7 +45,7 @@ MUTANTS = [
     ("one_attempt_more", "a job is claimed once more than it may be",
      *in_lua("elseif attempts >= max_attempts then", "elseif attempts > max_attempts then"), JOBS),
     ("one_failure_more", "a job may fail once more than it may be claimed",
-     *in_lua("if j.attempts >= j.max_attempts then\n  bury", "if false then\n  bury"), JOBS),
+     *in_lua("if j.attempts >= j.max_attempts then\n  if", "if false then\n  if"), JOBS),
     ("attempts_are_kept", "a snooze costs an attempt",
      *in_lua("math.max(j.attempts - 1, 0), j.snoozes + 1", "j.attempts, j.snoozes + 1"), JOBS),
     ("crashes_do_not_count", "a claim counts no attempt",

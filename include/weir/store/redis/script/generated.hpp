@@ -1110,6 +1110,7 @@ return live + math.min(ahead, line - 1) < limit_of(holder) and 1 or 0
 
 inline redis_script const& bury_job() {
   static redis_script const script({part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_fade, part_settle, R"lua(
+if not look(j.id) then return 0 end  -- a dead letter has to be readable
 bury(j, ARGV[6])
 settle()
 return 1
@@ -2060,6 +2061,7 @@ return 1
 inline redis_script const& requeue_job() {
   static redis_script const script({part_common, part_tell, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_fade, part_settle, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
 if j.attempts >= j.max_attempts then
+  if not look(j.id) then return 0 end
   bury(j, ARGV[7])
   settle()
   return 2

@@ -1,6 +1,7 @@
 ---@use common, tell, keep, queue, form, sound, record, find, leased, lease, drains, typed, index, unique
 ---@use erase, note, ends, fade, settle, wait_again, flags, holds, no_later_than
 if j.attempts >= j.max_attempts then
+  if not look(j.id) then return 0 end
   bury(j, ARGV[7])
   settle()
   return 2
