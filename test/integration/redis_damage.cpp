@@ -182,6 +182,29 @@ BOOST_AUTO_TEST_CASE(F93_a_job_whose_body_is_lost_is_set_aside_and_not_buried) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(R2_a_job_whose_body_is_lost_keeps_its_run_lock) {
+  stage t;
+  std::string const payload(1000, 'x');
+  std::array<new_job, 2> jobs{};
+  for (std::uint8_t i = 0; i != 2; ++i) {
+    jobs[i].id = numbered(static_cast<std::uint8_t>(i + 1));
+    jobs[i].kind = "kind";
+    jobs[i].payload = payload;
+    jobs[i].unique_key = "unique";
+    jobs[i].strategy = unique_strategy::while_executing;
+  }
+  BOOST_TEST_REQUIRE(t.on(command::enqueue_jobs{"queue", jobs}).has_value());
+  auto const got = t.on(command::dequeue_jobs{"queue", "me", 0, 2, lasting}).value().jobs;
+  BOOST_TEST_REQUIRE(got.size() == 2U);
+  BOOST_TEST(t.on(command::start_job{"queue", got[0].id, got[0].fence}).has_value());
+  t.by.ask("HDEL", key("j", "queue"), bytes(got[0].id) + "b");
+  // Its lease goes on, and so may its handler.
+  BOOST_TEST(t.on(command::extend_lease{"queue", got[0].id, got[0].fence, lasting}).has_value());
+  auto const second = t.on(command::start_job{"queue", got[1].id, got[1].fence}).value();
+  BOOST_TEST((second.outcome == start_outcome::blocked));
+  BOOST_TEST((second.other == got[0].id));
+}
+
 BOOST_AUTO_TEST_CASE(F93_entries_of_an_index_that_are_no_jobs_are_set_aside_a_hundred_at_a_time) {
   stage t;
   enqueue(t.on);

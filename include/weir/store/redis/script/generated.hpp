@@ -2205,7 +2205,7 @@ inline redis_script const& start_job() {
   static redis_script const script({part_common, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_unique, R"lua(
 if holds_while_running[j.strategy] then
   local id = call('HGET', runs, j.key)
-  local other = id and id ~= j.id and look(id)
+  local other = id and id ~= j.id and look(id, true)
   if other and state_of(other) == LEASED then return {other.vesting - now, id} end
   call('HSET', runs, j.key, j.id)
 end
