@@ -254,6 +254,41 @@ BOOST_AUTO_TEST_CASE(R8_of_levels_without_visible_jobs_only_the_heads_are_read) 
   BOOST_TEST(asked_for < 2000);
 }
 
+// Of a level that has visible jobs, those that are not visible cost no more than in one that has
+// none.
+BOOST_AUTO_TEST_CASE(R8_of_levels_with_a_visible_job_the_delayed_ones_are_not_read) {
+  server const s;
+  bed on{s.address(), unhurried()};
+  constexpr int levels = 256;
+  std::vector<new_job> jobs(3 * levels);
+  for (std::size_t i = 0; i != jobs.size(); ++i) {
+    jobs[i].id.data[0] = static_cast<std::uint8_t>(1 + i / levels);
+    jobs[i].id.data[1] = static_cast<std::uint8_t>(i % levels);
+    jobs[i].kind = "kind";
+    jobs[i].priority = static_cast<std::uint8_t>(i % levels);
+    jobs[i].delay = i < levels ? 0s : 1h;
+  }
+  BOOST_TEST_REQUIRE(on(command::enqueue_jobs{"queue", jobs}).has_value());
+  s.ask("config set slowlog-max-len 10000");
+  s.ask("config set slowlog-log-slower-than 0");
+  auto const found = on(command::peek_jobs{"queue", 1000});
+  s.ask("config set slowlog-log-slower-than -1");
+  BOOST_TEST_REQUIRE(found.has_value());
+  BOOST_TEST(found->size() == std::size_t{levels});
+  raw by{s.port()};
+  auto const log = by.ask("SLOWLOG", "GET", "10000");
+  std::ptrdiff_t read = 0;
+  for (std::size_t i = 0; i + 6 < log.size(); ++i) {
+    if (log[i].value != "ZRANGEBYLEX") continue;
+    auto const word = [&](std::size_t n) -> std::string const& { return log[i + n].value; };
+    read += std::ranges::count_if(
+        by.ask(word(0), word(1), word(2), word(3), word(4), word(5), word(6)),
+        [](auto const& n) { return n.data_type == detail::redis_kind::blob_string; });
+  }
+  BOOST_TEST(read >= levels - 1);
+  BOOST_TEST(read < 1000);
+}
+
 // A megabyte takes a millisecond to be read, in which the server does nothing else.
 BOOST_AUTO_TEST_CASE(R8_who_has_a_lease_goes_on_and_ends_without_the_payload_being_read) {
   server const s;

@@ -125,33 +125,37 @@ end
 
 ---@part visible
 --- Calls `use` with visible jobs' members of the index, in their order and up to `most()` at once,
---- until that is 0. Of each level behind the first one, the head is looked at before the others,
---- which are read for nothing where it is not visible.
+--- until that is 0. Of each level behind the first one that has others as well, the head is looked at
+--- before the others, of which those that are not visible are not read.
 local function visible(most, use)
-  local from, n, behind = nil, most(), false
+  local n, from, till, is_head = most(), nil, '+', false
   while n > 0 do
-    local here, members, many = {}, nil, behind and 1 or n
+    local here, members, many = {}, nil, is_head and 1 or n
     if from then
-      members = call('ZRANGEBYLEX', index, from, '+', 'LIMIT', '0', many)
+      members = call('ZRANGEBYLEX', index, from, till, 'LIMIT', '0', many)
     else
       members = call('ZRANGE', index, '0', n - 1)
     end
-    local rest, is_head = #members == many and '(' .. members[many], behind
-    behind = false
+    local passed = till ~= '+' and #members < many and till:byte(2)  -- the level that has no more
     for i, member in ipairs(members) do
       local priority, vesting = member:byte() or 0, 0  -- of one that is damaged
       if #member >= 9 then priority, vesting = struct.unpack('>BI8', member) end
       if vesting > now then
-        rest, behind = priority < 255 and '[' .. string.char(priority + 1), true
+        passed = priority
         break
       end
       here[i] = member
     end
-    if behind or not is_head then
+    if is_head and here[1] then
+      from, is_head = '[' .. here[1], false
+      if #here[1] >= 9 then till = '(' .. here[1]:sub(1, 1) .. struct.pack('>I8', now + 1) end
+    else
       if #here > 0 then use(here) end
-      from = rest
+      if passed == 255 or not passed and #members < many then return end
+      is_head = passed and true
+      from = passed and '[' .. string.char(passed + 1) or '(' .. members[many]
+      if passed then till = '+' end
     end
-    if #members == 0 or not from then return end
     n = most()
   end
 end
