@@ -344,6 +344,42 @@ BOOST_AUTO_TEST_CASE(R7_a_bound_to_the_wait_for_a_checkpoint_is_of_the_handlers_
   }
 }
 
+BOOST_AUTO_TEST_CASE(R7_a_plain_function_may_wait_for_its_checkpoint_within_coroutines) {
+  for (bool const of_the_worker : {false, true}) {
+    BOOST_TEST_CONTEXT("middleware of the worker: " << of_the_worker) {
+      auto w = make_worker();
+      bool told = false;
+      bool in_time = false;
+      auto plain = [&](note const&, weir::job_context& c) {
+        c.async_checkpoint("x", [&](weir::error_code ec) { told = !ec; });
+        settle();  // as other threads would, while it waits
+        in_time = told;
+      };
+      if (of_the_worker) {
+        w.handle<note>(plain);
+        w.around([](weir::job_context&, weir::next_handler next) -> asio::awaitable<void> {
+          co_await next();
+        });
+      } else {
+        w.handle<note>(weir::around(
+            [](weir::job_context&, auto next) -> asio::awaitable<void> {
+              next();
+              co_return;
+            },
+            plain));
+      }
+      enqueue("note", one);
+      start_apart(w);
+      run_handlers();
+      BOOST_TEST(in_time);
+      BOOST_TEST(events[kind::completed] == 1);
+      cancel();
+      run_handlers();
+      events.clear();
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_handler_that_is_bound_to_no_executor_is_called_on_the_workers) {
   auto w = make_worker();
   w.handle<note>(asio::bind_executor(asio::any_io_executor{}, [](note const&) {}));

@@ -238,7 +238,7 @@ class handler_run {
       if (job->prepared == nullptr) co_return;
     }
     boost::asio::any_io_executor const strand = co_await boost::asio::this_coro::executor;
-    job->context.notes().runs_on(strand);
+    job->context.notes().runs_on(&strand);
     job->outcome.how = handler_outcome::ending::failed;  // if it is destroyed
     try {
       if (self->around_.empty()) {

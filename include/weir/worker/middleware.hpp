@@ -6,7 +6,9 @@
 
 #include "weir/job_context.hpp"
 #include "weir/worker/handler.hpp"
+#include "weir/worker/notes.hpp"
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 
 #include <concepts>
@@ -49,6 +51,22 @@ concept is_middleware = std::invocable<F&, job_context&, next_handler> &&
                         std::same_as<std::invoke_result_t<F&, job_context&, next_handler>,
                                      boost::asio::awaitable<void>>;
 
+/// A plain function may wait for what it asks for, and blocks the strand of the coroutine that it
+/// is called in: while this lives, nothing that is asked for is to be told there.
+class plain_call {
+ public:
+  explicit plain_call(job_context& context) noexcept
+      : notes_{context.notes()},
+        strand_{notes_.runs_on(nullptr)} {}
+  plain_call(plain_call const&) = delete;
+  plain_call& operator=(plain_call const&) = delete;
+  ~plain_call() { notes_.runs_on(strand_); }
+
+ private:
+  handler_notes& notes_;
+  boost::asio::any_io_executor const* strand_;
+};
+
 /// One run of a handler, with what is around it.
 class handler_chain {
  public:
@@ -73,6 +91,7 @@ class handler_chain {
     if (is_coroutine_) {
       result = co_await job_.run(context_);
     } else {
+      plain_call const apart{context_};
       result = job_.call(context_);
     }
   }
@@ -93,7 +112,12 @@ class around_handler {
     requires takes_job<Handler, Job>
   auto operator()(Job const& job, job_context& context) {
     auto next = [this, &job, &context]() -> decltype(auto) {
-      return call_handler(handler_, job, context);
+      if constexpr (handler_value<handler_return<Handler, Job>>::is_awaitable) {
+        return call_handler(handler_, job, context);
+      } else {
+        plain_call const apart{context};
+        return call_handler(handler_, job, context);
+      }
     };
     if constexpr (std::invocable<Middleware&, Job const&, job_context&, decltype(next)>) {
       return around_(job, context, std::move(next));

@@ -10,6 +10,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/system_executor.hpp>
 
+#include <atomic>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -58,12 +59,16 @@ class handler_notes {
   [[nodiscard]] gate_pass enter() const noexcept {
     return gate_pass{bookkeeping_ ? bookkeeping_->gate() : nullptr};
   }
-  /// For the worker: the strand of a coroutine, to stand as long as that runs.
-  void runs_on(boost::asio::any_io_executor const& strand) noexcept { strand_ = &strand; }
+  /// For the worker: the strand of a coroutine, to stand as long as that runs; null: of none.
+  ///
+  /// @return the one before
+  boost::asio::any_io_executor const* runs_on(boost::asio::any_io_executor const* strand) noexcept {
+    return strand_.exchange(strand);
+  }
   /// Where those without an executor of their own are called: the coroutine's strand, or the
   /// bookkeeping's.
   [[nodiscard]] boost::asio::any_io_executor get_executor() const {
-    if (strand_ != nullptr) return *strand_;
+    if (auto const* const strand = strand_.load()) return *strand;
     auto const inside = enter();
     if (!inside) return boost::asio::system_executor{};
     return executor_inside();
@@ -179,7 +184,7 @@ class handler_notes {
   std::weak_ptr<void> job_;
   void (*wanted_)(void*) noexcept = nullptr;
   std::shared_ptr<gated_executor const> bookkeeping_;
-  boost::asio::any_io_executor const* strand_ = nullptr;
+  std::atomic<boost::asio::any_io_executor const*> strand_{nullptr};
   mutable std::mutex mutex_;  ///< of what follows
   std::unique_ptr<body> body_;
 };
