@@ -191,9 +191,9 @@ class job_context {
     void operator()(Handler&& handler, std::string text) const {
       auto& notes = of->notes_;
       auto const kept = notes.keep();  // the handler may be destroyed here, and what keeps the job
+      auto const inside = notes.enter();  // `own` may be of the bookkeeping's context
       // What `cancel_after` puts around the handler is called there, too, and by one at a time.
       auto const own = boost::asio::get_associated_executor(handler, get_executor());
-      auto const inside = notes.enter();
       auto const op = park<error_code>(
           inside ? notes.executor_inside() : executor_type{boost::asio::system_executor{}},
           boost::asio::bind_executor(own, std::forward<Handler>(handler)));
