@@ -9,11 +9,17 @@
 #include <boost/asio/bind_executor.hpp>
 
 using namespace test;
+using kind = weir::worker_event_kind;
 using weir_test::allocations_left;
 
 namespace {
 
 struct short_of_memory_fixture : worker_fixture {
+  void start_apart(worker_type& w) {
+    w.async_run(
+        asio::bind_executor(handlers.get_executor(), [this](weir::error_code ec) { ended = ec; }));
+    settle();
+  }
   /// Runs the handlers that wait for their thread.
   void run_handlers() {
     handlers.restart();
@@ -37,9 +43,7 @@ BOOST_AUTO_TEST_CASE(R4_a_handler_that_ends_without_memory_is_heard_of_with_the_
         if (n.number == 0) allocations_left = left;
       });
       auto const id = enqueue("note", R"({"text":"","number":0})");
-      w.async_run(asio::bind_executor(handlers.get_executor(),
-                                      [this](weir::error_code ec) { ended = ec; }));
-      settle();
+      start_apart(w);
       run_handlers();
       pass(11s);
       BOOST_TEST((find(id)->state == weir::job_state::completed));
@@ -51,6 +55,23 @@ BOOST_AUTO_TEST_CASE(R4_a_handler_that_ends_without_memory_is_heard_of_with_the_
       ended.reset();
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(R4_so_is_one_that_ends_so_after_its_lease) {
+  auto w = make_worker({.lease = 30s});
+  w.handle<note>([&](note const&, weir::job_context& c) {
+    ask(weir::command::cancel_job{"default", c.id(), true});
+    pass(31s);
+    allocations_left = 0;
+  });
+  enqueue("note", R"({"text":"","number":0})");
+  start_apart(w);
+  run_handlers();
+  w.stop();
+  pass(11s);
+  run_handlers();
+  BOOST_TEST(events[kind::lease_lost] == 1);
+  BOOST_TEST(ended.has_value());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

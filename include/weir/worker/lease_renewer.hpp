@@ -68,6 +68,8 @@ class lease_renewer {
           job->stop(stop_cause::lease_lost);
           auto& notes = job->context.notes();
           if (notes.waiting()) notes.end(notes.take(), errc::lease_lost);
+          // Its handler may end yet, without memory to say so.
+          next = std::min(next, saturating_add(now, self->core_->options.lease / 3));
           continue;
         }
         if (now >= job->permit_deadline) {
