@@ -13,13 +13,16 @@
 namespace weir_test {
 
 inline thread_local int allocations_left = -1;  ///< before one fails; negative: none does
+inline thread_local bool all_fail = false;      ///< that one, and all after it
 
 }  // namespace weir_test
 
 // Never inlined: the compiler must not see that what is deleted was allocated by malloc.
 [[gnu::noinline]] void* operator new(std::size_t size) {
-  if (weir_test::allocations_left >= 0 && weir_test::allocations_left-- == 0)
+  if (weir_test::allocations_left >= 0 && weir_test::allocations_left-- == 0) {
+    if (weir_test::all_fail) weir_test::allocations_left = 0;
     throw std::bad_alloc{};
+  }
   if (void* const p = std::malloc(size == 0 ? 1 : size)) return p;
   throw std::bad_alloc{};
 }

@@ -8,8 +8,12 @@
 
 #include <boost/asio/bind_executor.hpp>
 
+#include <new>
+#include <string>
+
 using namespace test;
 using kind = weir::worker_event_kind;
+using weir_test::all_fail;
 using weir_test::allocations_left;
 
 namespace {
@@ -71,6 +75,45 @@ BOOST_AUTO_TEST_CASE(R4_so_is_one_that_ends_so_after_its_lease) {
   pass(11s);
   run_handlers();
   BOOST_TEST(events[kind::lease_lost] == 1);
+  BOOST_TEST(ended.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(R4_jobs_are_given_up_without_memory_for_a_reason) {
+  auto w = make_worker({.concurrency = 2});
+  std::string const too_large(weir::limits::payload_size + 1, 'x');
+  w.handle<note>([&](note const&) { return too_large; });
+  int dropped = 0;
+  int lost = 0;
+  w.on_event([&](weir::worker_event const& e) {
+    if (e.kind == kind::result_dropped && ++dropped == 4) {
+      all_fail = true;
+      allocations_left = 0;
+    }
+    if (e.kind == kind::lease_lost) {
+      ++lost;
+      allocations_left = -1;
+    }
+  });
+  auto run_two = [&] {
+    for (int i = 0; i != 2; ++i) enqueue("note", R"({"text":"","number":0})");
+    settle();
+    run_handlers();
+  };
+  start_apart(w);
+  run_two();  // there is room for two from now on
+  bool escaped = false;
+  try {
+    run_two();
+  } catch (std::bad_alloc const&) {
+    escaped = true;
+  }
+  all_fail = false;
+  allocations_left = -1;
+  BOOST_TEST(!escaped);
+  BOOST_TEST(lost == 2);
+  w.stop();
+  pass(1s);
+  run_handlers();
   BOOST_TEST(ended.has_value());
 }
 

@@ -158,11 +158,19 @@ class completer {
     give_up(line.waiting, why);
   }
   void give_up(std::span<done const> all, std::exception_ptr const& why) {
+    auto const reason = reason_of(why);
     for (auto const& d : all) {
       if (d.job->settled) continue;
-      core_->tell(worker_event_kind::lease_lost, *d.job, error_of(why).message());
+      core_->tell(worker_event_kind::lease_lost, *d.job, reason);
       core_->settle(*d.job);
     }
+  }
+
+  /// Empty without memory for it.
+  [[nodiscard]] static std::string reason_of(std::exception_ptr const& why) noexcept try {
+    return error_of(why).message();
+  } catch (...) {
+    return {};
   }
 
   /// A view of each, for as long as the command needs it, and asking until the last of the leases

@@ -157,8 +157,11 @@ class handler_run {
     for (auto& ended : delivered_) {
       if (ended.strand) strands_.push_back(std::move(ended.strand));
     }
+    struct clearing {  // nothing is delivered twice, whatever is thrown
+      std::vector<ended_job>& all;
+      ~clearing() { all.clear(); }
+    } const at_end{delivered_};
     if (receive_) receive_(delivered_);
-    delivered_.clear();
   }
 
  private:
