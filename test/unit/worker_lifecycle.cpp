@@ -10,6 +10,7 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/system/errc.hpp>
 
@@ -25,12 +26,17 @@ namespace {
 
 constexpr auto one = R"({"text":"","number":1})";
 
-/// One wait, until a certain time, finds no memory: it throws, or ends at once and says so.
+/// One wait, until a certain time, finds no memory: it throws, or ends at once and says so. Or each
+/// of them fails.
 struct short_of_memory {
   [[nodiscard]] weir::steady_time steady_now() const noexcept { return clock.steady_now(); }
   template <class Token>
   auto async_wait_until(asio::any_io_executor ex, weir::steady_time t, Token&& token) const {
     auto initiate = [self = *this](auto handler, asio::any_io_executor on, weir::steady_time at) {
+      if (self.always) {
+        weir::post_completion(on, std::move(handler), weir::error_code{self.always});
+        return;
+      }
       if (at != *self.fails_at) {
         self.clock.async_wait_until(on, at, std::move(handler));
         return;
@@ -45,6 +51,7 @@ struct short_of_memory {
 
   weir::manual_clock clock;
   bool says_so = false;
+  weir::error_code always{};
   std::shared_ptr<weir::steady_time> fails_at = std::make_shared<weir::steady_time>();
 };
 
@@ -369,6 +376,25 @@ BOOST_AUTO_TEST_CASE(R6_a_worker_whose_clock_has_no_memory_for_a_wait_looks_agai
   pass(8s);
   BOOST_TEST(calls == 1);
   cancel();
+}
+
+BOOST_AUTO_TEST_CASE(R6_a_worker_whose_clock_is_broken_does_not_look_again_and_again) {
+  short_of_memory const broken{.clock = clock, .always = asio::error::operation_not_supported};
+  weir::worker<memory, short_of_memory, weir::constant_backoff> w{
+      store, {.poll = 5s}, broken, weir::constant_backoff{10s}, weir::id_source::seeded(1)};
+  int calls = 0;
+  w.handle<note>([&](note const&) { ++calls; });
+  w.async_run(asio::bind_cancellation_slot(stop.slot(), [this](auto ec) { ended = ec; }));
+  constexpr int most = 1000;
+  int steps = 0;
+  while (steps != most && io.poll_one() != 0) ++steps;
+  BOOST_TEST(steps < most);
+  if (steps == most) return;
+  enqueue("note", one);
+  settle();
+  BOOST_TEST(calls == 1);
+  cancel();
+  BOOST_TEST(ended.has_value());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

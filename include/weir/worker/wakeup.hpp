@@ -16,8 +16,8 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/deferred.hpp>
-#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/system/errc.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -71,8 +71,8 @@ class wakeup : public std::enable_shared_from_this<wakeup> {
                   [over, number, weak = weak_from_this()](error_code ec) {
                     over->slot().clear();
                     // A clock that has no memory for it does not wait, and to wake early is no
-                    // harm.
-                    if (ec == boost::asio::error::operation_aborted) return;
+                    // harm. One that fails for good would wake this again and again.
+                    if (ec && ec != boost::system::errc::not_enough_memory) return;
                     auto const self = weak.lock();
                     if (self && self->waits_ == number) self->notify();
                   });
