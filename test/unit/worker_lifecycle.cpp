@@ -15,9 +15,24 @@
 #include <boost/system/errc.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <new>
+#include <string_view>
 #include <utility>
+
+namespace test {
+
+struct ten_seconds : note {};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ten_seconds, text, number)
+
+}  // namespace test
+
+template <>
+struct weir::job_traits<test::ten_seconds> {
+  static constexpr std::string_view kind = "ten_seconds";
+  static constexpr duration timeout = std::chrono::seconds{10};
+};
 
 using namespace test;
 using kind = weir::worker_event_kind;
@@ -395,6 +410,23 @@ BOOST_AUTO_TEST_CASE(R6_a_worker_whose_clock_is_broken_does_not_look_again_and_a
   BOOST_TEST(calls == 1);
   cancel();
   BOOST_TEST(ended.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_handler_has_its_time_out_although_the_clock_has_no_memory_for_it) {
+  short_of_memory const failing{.clock = clock, .says_so = true};
+  weir::worker<memory, short_of_memory, weir::constant_backoff> w{
+      store, {.lease = 12s}, failing, weir::constant_backoff{1h}, weir::id_source::seeded(1)};
+  w.handle<ten_seconds>([&](ten_seconds const&) { return sleep(1h); });
+  auto const id = enqueue("ten_seconds", one);
+  *failing.fails_at = clock.steady_now() + 10s;
+  start(w);
+  BOOST_TEST((*failing.fails_at == weir::steady_time{}));
+  pass(9s);
+  BOOST_TEST((find(id)->state == weir::job_state::leased));
+  pass(1s);
+  BOOST_TEST((find(id)->state == weir::job_state::pending));
+  BOOST_TEST(find(id)->reason == "timed out");
+  cancel();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -105,9 +105,10 @@ struct active_job : std::enable_shared_from_this<active_job> {
   boost::asio::cancellation_signal end_of_timer;
   stop_cause cause = stop_cause::none;
 
-  steady_time claimed_at;                       ///< read before the claim was sent
-  steady_time started_at = steady_time::min();  ///< its handler; min(): it has not started
-  steady_time deadline{};                       ///< from here on the lease may be over
+  steady_time claimed_at;                         ///< read before the claim was sent
+  steady_time started_at = steady_time::min();    ///< its handler; min(): it has not started
+  steady_time times_out_at = steady_time::max();  ///< its handler, while that runs
+  steady_time deadline{};                         ///< from here on the lease may be over
   steady_time renew_at{};
   std::atomic<steady_time> starts_before{};  ///< its handler, whose thread reads this
 

@@ -218,6 +218,7 @@ class job_run {
           return;
         }
         if (job->handler->traits.timeout > duration::zero()) {
+          job->times_out_at = steady_time::max();
           job->end_of_timer.emit(boost::asio::cancellation_type::terminal);
         }
         self->core_->finish(*job);
@@ -338,6 +339,7 @@ class job_run {
     auto ends_at = steady_time::max();
     if (auto const timeout = job->handler->traits.timeout; timeout > duration::zero()) {
       ends_at = saturating_add(clock.steady_now(), timeout);
+      job->times_out_at = ends_at;
       start_timer(job, ends_at);
     }
     if (auto const in = job->job.deadline_in) {

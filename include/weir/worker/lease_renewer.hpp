@@ -77,6 +77,12 @@ class lease_renewer {
         } else {
           next = std::min(next, job->permit_deadline);
         }
+        // Its timer has ended without having waited, if the clock had no memory for it.
+        if (now >= job->times_out_at) {
+          job->stop(stop_cause::timeout);
+        } else {
+          next = std::min(next, job->times_out_at);
+        }
         if (now >= job->renew_at && !job->renewing) {
           log_late_renewals("worker", saturating_sub(now, job->renew_at),
                             self->core_->options.lease, "bookkeeping_on");
