@@ -588,6 +588,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     auto const may_go = [&](nats_errand const& e) {
       return e.answer_bytes() == 0 || on.has_room_for(e.answer_bytes(), coming_);
     };
+    while (!large_.empty() && !large_.front()->wanted()) large_.pop_front();
     if (!large_.empty() && may_go(*large_.front())) return take_first(large_);
     while (!outgoing_.empty()) {
       auto e = take_first(outgoing_);
