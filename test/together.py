@@ -36,6 +36,8 @@ def together(files):
     for file in files:
         lines = file.read_text(encoding="utf-8").splitlines()
         end = head(lines)
+        if any("_TEST_CASE" in line for line in lines[:end]):
+            sys.exit(f"{file}: its cases are in its head, so that they would be in no suite: have no named namespace around them")
         heads += [f'#line 1 "{file}"', *lines[:end]]
         suites += [f"BOOST_AUTO_TEST_SUITE(file_{file.stem})", f'#line {end + 1} "{file}"', *lines[end:],
                    "BOOST_AUTO_TEST_SUITE_END()"]

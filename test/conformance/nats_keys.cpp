@@ -6,7 +6,8 @@
 
 #include <boost/test/unit_test.hpp>
 
-namespace weir::testing {
+using namespace weir::testing;
+
 namespace {
 
 struct run {
@@ -24,4 +25,3 @@ BOOST_AUTO_TEST_CASE(buckets_keep_every_promise) { suite::of<bucket_commands>(dr
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace
-}  // namespace weir::testing

@@ -26,8 +26,27 @@ namespace sqlite_test {
 using namespace weir;
 using namespace std::chrono_literals;
 
-using weir_test::ask;
 using weir_test::directory;
+
+/// As of all stores, on a context that must not run out of work meanwhile.
+template <class Store, class C>
+[[nodiscard]] result<typename C::result> ask(boost::asio::io_context& io, Store const& store,
+                                             C const& c) {
+  using answer = typename C::result;
+  std::optional<result<answer>> out;
+  store.async_execute(c, [&](error_code ec, answer a) {
+    if (ec) {
+      out = ec;
+    } else {
+      out = std::move(a);
+    }
+  });
+  io.restart();
+  while (!out && io.run_one() != 0) {
+  }
+  BOOST_TEST_REQUIRE(out.has_value(), "the operation did not end");
+  return *out;
+}
 
 /// What most tests want: nothing here is about power losses, and an fsync takes its time.
 [[nodiscard]] inline sqlite_options quick() {

@@ -42,8 +42,8 @@ void over_at_its_expiry(lease_bench<Noun>& b) {
   auto const grant = Noun::take(b, "key", "first", b.brief());
   Noun::take(b, "lasting", "first", b.lasting);
   Noun::refuse(b, "lasting", "second", b.lasting);
+  Noun::refuse(b, "key", "second", b.brief());
   if (b.exact()) {
-    Noun::refuse(b, "key", "second", b.brief());
     b.pass(b.brief() - b.grain());
     Noun::expect_held(b, "key", "first", grant.fence);
     Noun::refuse(b, "key", "second", b.brief());

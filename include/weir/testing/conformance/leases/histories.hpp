@@ -55,7 +55,7 @@ class lease_game {
                               kind::renew,   kind::release, kind::release, kind::inspect};
     std::vector<op> ops(steps);
     for (auto& o : ops) {
-      o.what = d.pick(kinds);
+      o.what = kinds[Noun::counts ? d.below(8) : 1 + d.below(7)];
       o.key = static_cast<std::uint8_t>(d.below(keys));
       o.holder = static_cast<std::uint8_t>(d.below(holders));
       bool const changes = Noun::counts && can.limit_of_command && d.chance(20);
