@@ -17,6 +17,7 @@
 
 namespace weir::testing::conformance {
 
+/// Asks what generated histories of locks say, in each kind of time that a driver has.
 inline void lock_histories(factory<lock_commands> const& f, report& out, settings const& s) {
   topic const about{"locks", "R2", "generated histories are answered as the rule answers them"};
   for (auto const t : times_of(f)) {

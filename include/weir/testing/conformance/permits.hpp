@@ -18,6 +18,7 @@
 
 namespace weir::testing::conformance {
 
+/// Asks what generated histories of permits say, in each kind of time that a driver has.
 inline void permit_histories(factory<permit_commands> const& f, report& out, settings const& s) {
   topic const about{"permits", "R1", "generated histories are answered as the rule answers them"};
   for (auto const t : times_of(f)) {
