@@ -168,6 +168,30 @@ BOOST_AUTO_TEST_CASE(a_transaction_that_sees_what_was_before_is_refused_the_id_o
   }
 }
 
+BOOST_AUTO_TEST_CASE(serializable_transactions_that_enqueue_other_jobs_are_not_refused) {
+  for (int way = 0; way != 4; ++way) {
+    BOOST_TEST_CONTEXT("way " << way) {
+      bed b;
+      connection one{the_server().conninfo(b.database)};
+      connection two{the_server().conninfo(b.database)};
+      for (auto* const own : {&one, &two}) {
+        own->must("BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT 1");
+      }
+      auto jobs = one_way(way, 1);
+      BOOST_TEST(
+          postgres_transaction{one.get()}.execute(command::enqueue_jobs{"q", jobs}).has_value());
+      jobs = one_way(way, 3);
+      for (auto& j : jobs) {
+        if (!j.unique_key.empty()) j.unique_key = j.unique_key == "a" ? "c" : "d";
+      }
+      BOOST_TEST(
+          postgres_transaction{two.get()}.execute(command::enqueue_jobs{"q", jobs}).has_value());
+      one.must("COMMIT");
+      two.must("COMMIT");
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_dead_letter_is_replayed_while_its_id_is_enqueued) {
   for (bool const replay_first : {false, true}) {
     bed b;
@@ -285,7 +309,7 @@ BOOST_AUTO_TEST_CASE(what_version_4_had_in_the_jobs_table_is_moved) {
   auto const third = claim(b);
   BOOST_TEST_REQUIRE(b(command::cancel_job{"q", id(5)}).has_value());
   auto const waiting = pending(b);
-  b.db.must("CREATE ROLE reads NOLOGIN");
+  b.db.must("CREATE ROLE reads NOLOGIN; CREATE ROLE owns NOLOGIN");
   // As it was. Its functions are replaced whatever they did.
   b.db.must(R"(
 CREATE TABLE weir.was AS SELECT j.*, NULL::bigint AS death, NULL::bigint AS kept FROM weir.jobs j
@@ -324,6 +348,7 @@ INSERT INTO weir.jobs (queue, id, priority, state, strategy, policy, attempts, m
     headers, progress, checkpoint FROM weir.was;
 DROP TABLE weir.was;
 UPDATE weir.state SET version = 4;
+ALTER TABLE weir.jobs OWNER TO owns;
 GRANT SELECT ON weir.jobs TO reads;
 CREATE FUNCTION weir.end_job(j weir.jobs, how_ smallint, now_ bigint, result_ bytea, reason_ bytea)
   RETURNS void LANGUAGE sql AS '';
@@ -336,8 +361,26 @@ DROP FUNCTION weir.give_way;
   BOOST_TEST((ask(io, store, command::find_job{"q", id(1)}).error() == errc::schema_outdated));
   BOOST_TEST(postgres_migration_sql({}, 5, 4).empty());
   BOOST_TEST(postgres_migration_sql({}, 3).empty());
-  BOOST_TEST_REQUIRE(!migrate(io, store));
+  // By two at once, of which the second waits for the first.
+  postgres_store const another{io.get_executor(), the_server().conninfo(b.database), quick()};
+  connection locks{the_server().conninfo(b.database)};
+  locks.must("BEGIN; LOCK TABLE weir.state IN SHARE MODE");
+  int migrated = 0;
+  for (auto const* const s : {&store, &another}) {
+    s->async_migrate([&](error_code ec) {
+      BOOST_TEST(!ec, ec.message());
+      ++migrated;
+    });
+  }
+  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] {
+    return b.db.number("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = "
+                       "'weir.state'::regclass") == 2;
+  }));
+  locks.must("ROLLBACK");
+  BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return migrated == 2; }));
   BOOST_TEST(b.db.number("SELECT version FROM weir.state") == postgres_schema_version);
+  BOOST_TEST(b.db.number("SELECT count(*) FROM pg_class WHERE relowner = 'owns'::regrole AND "
+                         "relname IN ('jobs', 'dead_letters', 'ended')") == 3);
   BOOST_TEST(counts(b) == "2 1 2");
   BOOST_TEST(b.db.must("SELECT has_table_privilege('reads', 'weir.ended', 'SELECT') AND "
                        "has_table_privilege('reads', 'weir.dead_letters', 'SELECT') AND NOT "

@@ -33,8 +33,7 @@ inline constexpr std::string_view postgres_not_migrated =
   // A pooler lost the server, or a commit's end is unknown.
   if (state.starts_with("08") || state == "40003") return errc::outcome_unknown;
   // A function, table, column or schema that is not there, or another than the one that is known.
-  // Or a step of an earlier version that was under way during a migration.
-  if (state.starts_with("42") || state == "3F000" || state == "23502") return errc::schema_outdated;
+  if (state.starts_with("42") || state == "3F000") return errc::schema_outdated;
   if (state.starts_with("XX") || state.starts_with("22") || state.starts_with("23")) {
     return errc::store_corrupt;
   }

@@ -92,9 +92,11 @@ class postgres_migrator : public std::enable_shared_from_this<postgres_migrator>
     // to do so is not given up (F72).
     ask("ROLLBACK;\n" + postgres_migration_sql(options_, from), limits::span,
         [this, again](outcome const& done) {
-          // Somebody else may have done it meanwhile, and then it is there already.
-          bool const late = done.state.starts_with("42P") || done.state.starts_with("23") ||
-                            done.state == "42723" || done.state == "42710" || done.state == "XX000";
+          // Somebody else may have done it meanwhile, and then it is there already. Or a step of an
+          // earlier version waits for what this has, and has what this waits for.
+          auto const& s = done.state;
+          bool const late = s.starts_with("42P") || s.starts_with("23") || s == "42703" ||
+                            s == "42723" || s == "42710" || s == "XX000" || s == "40P01";
           if (!done.failed || (late && again)) {
             return ask("ROLLBACK", options_.command_timeout, [this](outcome const&) { look(); });
           }

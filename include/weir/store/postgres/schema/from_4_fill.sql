@@ -1,5 +1,5 @@
---- What version 4 had of what had ended, and for what is new the rights that roles have to what was
---- there.
+--- What version 4 had of what had ended, and for what is new the owner of what was there, and the
+--- rights that roles have to it.
 
 INSERT INTO weir.dead_letters SELECT * FROM weir.dead_4;
 INSERT INTO weir.ended SELECT * FROM weir.ended_4;
@@ -11,6 +11,11 @@ BEGIN
   IF (SELECT p.proacl FROM pg_proc p WHERE p.oid = 'weir.end_job'::regproc) IS NOT NULL THEN
     REVOKE ALL ON FUNCTION weir.give_way FROM PUBLIC;
   END IF;
+  SELECT c.relowner::regrole AS tables, p.proowner::regrole AS functions INTO g
+    FROM pg_class c, pg_proc p WHERE c.oid = 'weir.jobs'::regclass AND p.oid = 'weir.end_job'::regproc;
+  EXECUTE 'ALTER TABLE weir.dead_letters OWNER TO ' || g.tables;
+  EXECUTE 'ALTER TABLE weir.ended OWNER TO ' || g.tables;
+  EXECUTE 'ALTER FUNCTION weir.give_way OWNER TO ' || g.functions;
   FOR g IN
     SELECT a.privilege_type || ' ON weir.dead_letters, weir.ended' AS what, a.grantee, a.is_grantable
       FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = 'weir.jobs'::regclass

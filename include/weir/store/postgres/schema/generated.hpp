@@ -1603,6 +1603,11 @@ BEGIN
   IF (SELECT p.proacl FROM pg_proc p WHERE p.oid = '~.end_job'::regproc) IS NOT NULL THEN
     REVOKE ALL ON FUNCTION ~.give_way FROM PUBLIC;
   END IF;
+  SELECT c.relowner::regrole AS tables, p.proowner::regrole AS functions INTO g
+    FROM pg_class c, pg_proc p WHERE c.oid = '~.jobs'::regclass AND p.oid = '~.end_job'::regproc;
+  EXECUTE 'ALTER TABLE ~.dead_letters OWNER TO ' || g.tables;
+  EXECUTE 'ALTER TABLE ~.ended OWNER TO ' || g.tables;
+  EXECUTE 'ALTER FUNCTION ~.give_way OWNER TO ' || g.functions;
   FOR g IN
     SELECT a.privilege_type || ' ON ~.dead_letters, ~.ended' AS what, a.grantee, a.is_grantable
       FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = '~.jobs'::regclass
@@ -1778,34 +1783,37 @@ END $$;
 -- many these were; where the retention is over, the record goes instead. It is done after they are
 -- added, and by other statements: who moved a job of such an id here had committed by then, and nobody
 -- else has one to move from now on. A transaction that sees what was then does not see that, but a
--- unique index does: it is refused as if the record had stayed where the job was.
-CREATE FUNCTION ~.give_way(queue_ bytea, ids_ uuid[], now_ bigint) RETURNS integer
-  LANGUAGE plpgsql AS $$
+-- unique index does: it is refused as if the record had stayed where the job was. Such a one reads no
+-- more than it has to, since SERIALIZABLE ones are refused for what others write there.
+CREATE FUNCTION ~.give_way(queue_ bytea, ids_ uuid[], added_ tid[], now_ bigint) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
-  added tid[];
   taken tid[];
   over_ tid[];
   n integer;
 BEGIN
-  IF ~.sees_all() AND NOT EXISTS (SELECT 1 FROM unnest(ids_) u(id), LATERAL (
-      SELECT 1 FROM ~.dead_letters d WHERE d.queue = queue_ AND d.id = u.id
-      UNION ALL SELECT 1 FROM ~.ended e WHERE e.queue = queue_ AND e.id = u.id OFFSET 0) l) THEN
-    RETURN 0;
-  END IF;
-  -- One that has been there before, or was replayed since, is older or younger than these.
-  added := ARRAY(SELECT l.place FROM unnest(ids_) u(id), LATERAL (SELECT j.ctid AS place
-    FROM ~.jobs j WHERE j.queue = queue_ AND j.id = u.id AND j.deadline_from = now_ OFFSET 0) l);
-  IF NOT ~.sees_all() THEN
-    INSERT INTO ~.dead_letters SELECT j.*, 0 FROM ~.jobs j WHERE j.ctid = ANY (added)
-      ON CONFLICT DO NOTHING;
-    DELETE FROM ~.dead_letters d WHERE d.queue || '' = queue_ AND d.death = 0;
-    INSERT INTO ~.ended SELECT j.*, -9223372036854775808 FROM ~.jobs j
-      WHERE j.ctid = ANY (added) ON CONFLICT DO NOTHING;
+  IF ~.sees_all() THEN
+    IF NOT EXISTS (SELECT 1 FROM unnest(ids_) u(id), LATERAL (
+        SELECT 1 FROM ~.dead_letters d WHERE d.queue = queue_ AND d.id = u.id
+        UNION ALL SELECT 1 FROM ~.ended e WHERE e.queue = queue_ AND e.id = u.id OFFSET 0) l) THEN
+      RETURN 0;
+    END IF;
+  ELSE
+    WITH tried AS (INSERT INTO ~.dead_letters SELECT j.*, 0 FROM ~.jobs j
+        WHERE j.ctid = ANY (added_) ON CONFLICT DO NOTHING RETURNING ctid)
+      SELECT array_agg(t.ctid) INTO taken FROM tried t;
+    DELETE FROM ~.dead_letters d WHERE d.ctid = ANY (taken);
+    WITH tried AS (INSERT INTO ~.ended SELECT j.*, 0 FROM ~.jobs j
+        WHERE j.ctid = ANY (added_) ON CONFLICT DO NOTHING RETURNING ctid)
+      SELECT array_agg(t.ctid) INTO over_ FROM tried t;
+    DELETE FROM ~.ended e WHERE e.ctid = ANY (over_);
+    IF cardinality(taken) = cardinality(added_) AND cardinality(over_) = cardinality(added_) THEN
+      RETURN 0;
+    END IF;
   END IF;
   over_ := ARRAY(SELECT l.place FROM unnest(ids_) u(id), LATERAL (SELECT e.ctid AS place
     FROM ~.ended e WHERE e.queue = queue_ AND e.id = u.id AND e.kept <= now_ OFFSET 0) l);
   DELETE FROM ~.ended e WHERE e.ctid = ANY (over_) AND e.kept <= now_;
-  taken := ARRAY(SELECT j.ctid FROM ~.jobs j WHERE j.ctid = ANY (added) AND EXISTS (
+  taken := ARRAY(SELECT j.ctid FROM ~.jobs j WHERE j.ctid = ANY (added_) AND EXISTS (
     SELECT 1 FROM ~.dead_letters d WHERE d.queue = queue_ AND d.id = j.id
     UNION ALL SELECT 1 FROM ~.ended e WHERE e.queue = queue_ AND e.id = j.id AND e.kept > now_));
   DELETE FROM ~.jobs j WHERE j.ctid = ANY (taken);
@@ -1828,6 +1836,8 @@ DECLARE
   k record;
   o ~.jobs;
   vests bigint;
+  place tid;
+  places tid[];
   added_ integer;
   order_ integer[];
   done boolean;
@@ -1848,27 +1858,28 @@ BEGIN
         VALUES (queue_, ids_[1], 0, kinds_[1], payloads_[1], keys_[1],
           priorities_[1], attempts_[1], strategies_[1], policies_[1], vests, deadlines_[1],
           retentions_[1], now_, now_, headers_[1])
-        ON CONFLICT (queue, id) DO NOTHING;
+        ON CONFLICT (queue, id) DO NOTHING RETURNING ctid INTO place;
       n := CASE WHEN FOUND THEN 1 ELSE 0 END;
       IF FOUND AND (NOT ~.sees_all()
           OR EXISTS (SELECT 1 FROM ~.dead_letters d WHERE d.queue = queue_ AND d.id = ids_[1])
           OR EXISTS (SELECT 1 FROM ~.ended e WHERE e.queue = queue_ AND e.id = ids_[1])) THEN
-        n := n - ~.give_way(queue_, ids_, now_);
+        n := n - ~.give_way(queue_, ids_, ARRAY[place], now_);
       END IF;
     ELSE
       -- In the order of the ids: an insert waits for another of the same id, so two batches would
       -- wait for each other (F72).
       order_ := ARRAY(SELECT g.i FROM generate_series(1, cardinality(ids_)) g(i) ORDER BY ids_[g.i], g.i);  -- of one that is named twice, the first
-      INSERT INTO ~.jobs (queue, id, state, kind, payload, unique_key, priority, max_attempts,
-          strategy, policy, vesting, deadline, retention, enqueued, deadline_from, headers)
-        SELECT queue_, ids_[i], 0, kinds_[i], payloads_[i], keys_[i],
-            priorities_[i], attempts_[i], strategies_[i], policies_[i], now_ + delays_[i],
-            deadlines_[i], retentions_[i], now_, now_, headers_[i]
-          FROM unnest(order_) i
-        ON CONFLICT (queue, id) DO NOTHING;
-      GET DIAGNOSTICS n = ROW_COUNT;
+      WITH added AS (
+          INSERT INTO ~.jobs (queue, id, state, kind, payload, unique_key, priority, max_attempts,
+              strategy, policy, vesting, deadline, retention, enqueued, deadline_from, headers)
+            SELECT queue_, ids_[i], 0, kinds_[i], payloads_[i], keys_[i],
+                priorities_[i], attempts_[i], strategies_[i], policies_[i], now_ + delays_[i],
+                deadlines_[i], retentions_[i], now_, now_, headers_[i]
+              FROM unnest(order_) i
+            ON CONFLICT (queue, id) DO NOTHING RETURNING ctid)
+        SELECT count(*), array_agg(a.ctid) INTO n, places FROM added a;
       IF n > 0 THEN
-        n := n - ~.give_way(queue_, ids_, now_);
+        n := n - ~.give_way(queue_, ids_, places, now_);
       END IF;
       SELECT min(CASE WHEN n = cardinality(ids_) THEN now_ + u.delay ELSE (SELECT j.vesting
             FROM ~.jobs j WHERE j.queue = queue_ AND j.id = u.id AND j.deadline_from = now_) END)
@@ -1925,9 +1936,11 @@ BEGIN
               attempts_[i], strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i],
               retentions_[i], now_, now_, headers_[i]
             FROM generate_series(1, cardinality(ids_)) i ORDER BY ids_[i]
-          ON CONFLICT (queue, id) DO NOTHING RETURNING vesting)
-      SELECT count(*), min(a.vesting) INTO n, vests FROM added a;
-    n := n - ~.give_way(queue_, ids_, now_);
+          ON CONFLICT (queue, id) DO NOTHING RETURNING vesting, ctid)
+      SELECT count(*), min(a.vesting), array_agg(a.ctid) INTO n, vests, places FROM added a;
+    IF n > 0 THEN
+      n := n - ~.give_way(queue_, ids_, places, now_);
+    END IF;
     -- Where an id is there by now, without a key of these, its job is another one.
     INSERT INTO ~.keys SELECT queue_, false, keys_[i], ids_[i],
         CASE WHEN strategies_[i] = 5 THEN now_ + ttls_[i] END
@@ -1997,10 +2010,10 @@ BEGIN
           priorities_[i], attempts_[i],
           strategies_[i], policies_[i], now_ + delays_[i], deadlines_[i], retentions_[i], now_,
           now_, headers_[i])
-        ON CONFLICT (queue, id) DO NOTHING;
+        ON CONFLICT (queue, id) DO NOTHING RETURNING ctid INTO place;
       GET DIAGNOSTICS added_ = ROW_COUNT;
       IF added_ = 1 THEN
-        added_ := 1 - ~.give_way(queue_, ARRAY[ids_[i]], now_);
+        added_ := 1 - ~.give_way(queue_, ARRAY[ids_[i]], ARRAY[place], now_);
       END IF;
       n := n + added_;
       -- One that is there by now has a key of its own, or none, and would not free this one.
