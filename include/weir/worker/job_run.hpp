@@ -53,7 +53,7 @@ class job_run {
       if (auto const self = weak.lock()) job_run::ended(self, ended);
     });
     made->core_->deliver_ended = [weak = std::weak_ptr<runner>{made->runner_}] {
-      if (auto const handlers = weak.lock()) handlers->deliver();
+      if (auto const run = weak.lock()) run->deliver();
     };
     return made;
   }
