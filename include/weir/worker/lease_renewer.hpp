@@ -58,7 +58,6 @@ class lease_renewer {
  private:
   static boost::asio::awaitable<void> run(std::shared_ptr<lease_renewer> self) {
     while (!self->stopped_) {
-      if (self->core_->deliver_ended) self->core_->deliver_ended();
       auto const now = self->core_->clock.steady_now();
       auto next = steady_time::max();
       starvation late;
@@ -92,7 +91,9 @@ class lease_renewer {
             std::min(next, job->renewing ? job->deadline : std::min(job->renew_at, job->deadline));
       }
       late.tell(*self->core_);
+      // For those that are delivered now, too: planned for none, each claim would wake this again.
       self->planned_ = next;
+      if (self->core_->deliver_ended) self->core_->deliver_ended();
       co_await self->poke_->wait_until(self->core_->clock, next);
     }
   }
