@@ -294,11 +294,11 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
       this->node(nodes_.next_known());  // stays until every shard can be reached
     }
     if (troubled()) return look_soon();
-    if (counted_) count();
-    // This also keeps the cluster alive, by what is under way, as long as it runs.
     constexpr int beats = 15;
     constexpr duration longest = std::chrono::seconds{30};
     auto const calm = std::min(beats * options_.health_check_interval, longest);
+    if (counted_ && looked_at_ >= saturating_add(counted_at_, calm)) count();
+    // This also keeps the cluster alive, by what is under way, as long as it runs.
     tick_.start(strand_, saturating_add(looked_at_, calm),
                 [self = shared_from_this()] { self->look(); });
   }
@@ -336,6 +336,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
   /// Also now and then: the servers may have been emptied since, and used with another number.
   void count() {
     if (count_) return;
+    counted_at_ = system_clock{}.steady_now();
     count_ = std::make_shared<redis_shard_count>(
         names_, [weak = std::weak_ptr{shared_from_this()}](error_code ec) {
           if (auto const self = weak.lock()) self->counted(ec);
@@ -384,6 +385,7 @@ class redis_cluster final : public redis_backend, public redis_switchboard {
   redis_waiting waiting_;
   redis_waiting held_;
   bool counted_ = false;
+  steady_time counted_at_{};
   std::shared_ptr<redis_request> count_;  // under way
   bool looking_ = false;                  // soon
   steady_time looked_at_{};
