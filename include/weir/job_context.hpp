@@ -192,7 +192,7 @@ class job_context {
       auto& notes = of->notes_;
       auto const kept = notes.keep();  // the handler may be destroyed here, and what keeps the job
       auto const inside = notes.enter();  // `own` may be of the bookkeeping's context
-      // What `cancel_after` puts around the handler is called there, too, and by one at a time.
+      // The timer of `cancel_after` has this executor, too, which runs one thing at a time.
       auto const own = boost::asio::get_associated_executor(handler, get_executor());
       auto const op = park<error_code>(
           inside ? notes.executor_inside() : executor_type{boost::asio::system_executor{}},

@@ -190,7 +190,7 @@ void postgres_keeps_every_promise(std::string const& configuration = "", setting
   require_postgres(found);
 }
 
-/// What weir's own transactions are does not depend on the database.
+/// The isolation of weir's own transactions does not depend on the database.
 template <class Commands>
 void postgres_keeps_every_promise_by_its_own_transactions() {
   settings s;

@@ -1,9 +1,9 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// What has ended is in tables of its own: its ids stay taken, whoever moves a job there meanwhile;
-// it is removed while others look at it for long; and what version 4 had in the jobs' table is
-// moved.
+// Ended jobs are in tables of their own: their ids stay taken, whoever moves a job there meanwhile;
+// they are removed while others look at them for long; and those that version 4 had in the jobs'
+// table are moved.
 
 #include "postgres_bed.hpp"
 
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(F79_records_are_removed_beside_a_backup_and_nobody_waits) {
   backup.must("COMMIT");
 }
 
-// What was removed stays in the index while somebody holds a snapshot.
+// Removed rows stay in the index while somebody holds a snapshot.
 BOOST_AUTO_TEST_CASE(F79_removing_what_is_over_does_not_go_through_what_was_removed_before) {
   bed b;
   b.db.must("ALTER TABLE weir.ended SET (autovacuum_enabled = off)");

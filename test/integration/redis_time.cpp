@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(F102_fences_grow_at_a_replica_that_is_a_little_behind) {
   auto const ask = m.ask();
   auto const fence = [&] { return ask(command::acquire_lock{"key", "me", 1h})->fence; };
   auto const forget = [&] { m.there.ask("del '{weir:0}:l:key'"); };
-  // What was given is never far ahead of what is noted.
+  // A fence that was given is never far ahead of the noted time.
   auto const first = fence();
   auto last = first;
   BOOST_TEST(weir_test::happens([&] {

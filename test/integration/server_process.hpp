@@ -148,8 +148,8 @@ class server_process {
   /// @param spawn starts it on a port, and says whether it runs
   template <class Spawn>
   void start_by(Spawn spawn, std::string const& complaint) {
-    // Who asks for a free port may find it taken a moment later; and whose it was, by somebody's
-    // connection, which comes to an end.
+    // A port that was free may be taken a moment later, and one that was this server's by
+    // somebody's connection, which comes to an end.
     bool const again = port_ != 0;
     for (int attempt = 0; attempt != (again ? 300 : 10); ++attempt) {
       auto const port = again ? port_ : free_port();

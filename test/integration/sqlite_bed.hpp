@@ -32,23 +32,14 @@ using weir_test::directory;
 template <class Store, class C>
 [[nodiscard]] result<typename C::result> ask(boost::asio::io_context& io, Store const& store,
                                              C const& c) {
-  using answer = typename C::result;
-  std::optional<result<answer>> out;
-  store.async_execute(c, [&](error_code ec, answer a) {
-    if (ec) {
-      out = ec;
-    } else {
-      out = std::move(a);
+  return weir_test::ask_by(store, c, [&](auto ended) {
+    io.restart();
+    while (!ended() && io.run_one() != 0) {
     }
   });
-  io.restart();
-  while (!out && io.run_one() != 0) {
-  }
-  BOOST_TEST_REQUIRE(out.has_value(), "the operation did not end");
-  return *out;
 }
 
-/// What most tests want: nothing here is about power losses, and an fsync takes its time.
+/// The options of most tests: nothing here is about power losses, and an fsync takes its time.
 [[nodiscard]] inline sqlite_options quick() {
   sqlite_options o;
   o.durable = durability::process_crash;

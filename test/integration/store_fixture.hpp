@@ -26,13 +26,12 @@ inline std::ostream& boost_test_print_type(std::ostream& out, errc e) {
 
 }  // namespace weir
 
-// What the tests of all stores do with one.
+// Steps of the tests of all stores.
 namespace weir_test {
 
-/// Executes one command and waits for it.
-template <class Store, class C>
-[[nodiscard]] weir::result<typename C::result> ask(boost::asio::io_context& io, Store const& store,
-                                                   C const& c) {
+/// Executes one command, and waits for it as `wait(ended)` does.
+template <class Store, class C, class Wait>
+[[nodiscard]] weir::result<typename C::result> ask_by(Store const& store, C const& c, Wait wait) {
   using answer = typename C::result;
   std::optional<weir::result<answer>> out;
   store.async_execute(c, [&](weir::error_code ec, answer a) {
@@ -42,8 +41,16 @@ template <class Store, class C>
       out = std::move(a);
     }
   });
-  BOOST_TEST_REQUIRE(happens(io, [&] { return out.has_value(); }), "the operation did not end");
+  wait([&] { return out.has_value(); });
+  BOOST_TEST_REQUIRE(out.has_value(), "the operation did not end");
   return *out;
+}
+
+/// Executes one command and waits for it.
+template <class Store, class C>
+[[nodiscard]] weir::result<typename C::result> ask(boost::asio::io_context& io, Store const& store,
+                                                   C const& c) {
+  return ask_by(store, c, [&](auto ended) { (void)happens(io, ended); });
 }
 
 /// A store that runs.
@@ -72,7 +79,7 @@ struct running {
   std::optional<weir::error_code> ended{};
 };
 
-/// What is cancelled before there is a connection is not executed once there is one.
+/// A command that is cancelled before there is a connection is not executed once there is one.
 template <class Store, class Address, class Options>
 void R7_cancelled_before_there_is_a_connection(Address const& address, Options const& options) {
   using weir::command::acquire_lock;

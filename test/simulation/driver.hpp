@@ -110,7 +110,7 @@ struct seeds_asked_for {
   std::size_t events = 60;
 };
 
-/// What all programs must reach.
+/// The rare states that all programs must reach.
 inline constexpr rare_state always_expected[] = {
     rare_state::request_lost,        rare_state::answer_lost,         rare_state::never_answered,
     rare_state::duplicate_delivered, rare_state::stale_delivery,      rare_state::node_partitioned,
@@ -144,7 +144,8 @@ class counted {
   int& n_;
 };
 
-/// What the programs share. Each ends its nodes itself: what runs there knows its members.
+/// The parts that all programs share. Each ends its nodes itself: what runs there knows its
+/// members.
 template <class Engine>
 class simulated_program : public program<Engine> {
  public:

@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 using weir::duration;
 using weir::testing::dice;
 
-/// What a store might get wrong about permits.
+/// Mistakes of a store about permits.
 struct defects {
   explicit defects(int w) : which{w} {}
 

@@ -22,7 +22,7 @@
 
 namespace weir::testing::simulation {
 
-/// What a store might get wrong about queues.
+/// Mistakes of a store about queues.
 struct queue_defects {
   explicit queue_defects(int w) : which{w} {}
 

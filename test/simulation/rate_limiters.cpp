@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 using weir::duration;
 using weir::testing::dice;
 
-/// What a store might get wrong about buckets.
+/// Mistakes of a store about buckets.
 struct defects {
   explicit defects(int w) : which{w} {}
 

@@ -24,7 +24,7 @@
 
 namespace weir::testing::simulation {
 
-/// What a store might get wrong that schedules suffer from.
+/// Mistakes of a store that schedules suffer from.
 struct schedule_defects {
   explicit schedule_defects(int w) : which{w} {}
 

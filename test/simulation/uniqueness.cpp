@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 using weir::duration;
 using weir::testing::dice;
 
-/// What a store might get wrong about locks.
+/// Mistakes of a store about locks.
 struct defects {
   explicit defects(int w) : which{w} {}
 

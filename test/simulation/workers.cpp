@@ -27,7 +27,7 @@
 
 namespace weir::testing::simulation {
 
-/// What a store might get wrong that only whole workers notice.
+/// Mistakes of a store that only whole workers notice.
 struct worker_defects {
   static constexpr bool always = true;  ///< for the order of checkpoints
 

@@ -66,7 +66,7 @@ class verdict {
   errc first_{};
 };
 
-/// What most commands have, in the order in which they have it.
+/// Checks the fields that most commands have, in the order in which they have them.
 template <class C>
 [[nodiscard]] constexpr verdict usual_verdict(C const& c) noexcept {
   verdict out;

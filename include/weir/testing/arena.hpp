@@ -147,7 +147,7 @@ class recording_client : public arena<Commands>::client {
         left_{operations},
         dice_{d} {}
 
-  /// What it saw of one of the objects.
+  /// Its history of one of the objects, as it saw it.
   [[nodiscard]] history const& seen(std::size_t object) const noexcept { return seen_[object]; }
 
   bool next() override {

@@ -582,8 +582,8 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
       self->flush_soon(*link);
     });
   }
-  /// What is to be asked next; null: nothing, or nothing for whose answer there is room. Who waits
-  /// for room stays before others that need some, and lets all others pass.
+  /// The command that is to be asked next. Null: there is none, or no room for its answer. One that
+  /// waits for room stays before others that need some, and lets all others pass.
   [[nodiscard]] std::shared_ptr<nats_errand> next(nats_link const& on) {
     auto const may_go = [&](nats_errand const& e) {
       return e.answer_bytes() == 0 || on.has_room_for(e.answer_bytes(), coming_);

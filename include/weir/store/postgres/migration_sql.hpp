@@ -82,8 +82,8 @@ inline constexpr std::string_view postgres_jobs_table =
     "autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_vacuum_cost_delay = 0, "
     "autovacuum_analyze_scale_factor = 0.05";
 
-/// What is kept of ended jobs: nobody goes through what is dead there, and a vacuum goes through
-/// all of an index.
+/// The table of ended jobs is vacuumed less often: nobody goes through the dead rows there, and a
+/// vacuum goes through all of an index.
 inline constexpr std::string_view postgres_ended_table =
     "autovacuum_vacuum_scale_factor = 0.1, autovacuum_vacuum_cost_delay = 0, "
     "autovacuum_analyze_scale_factor = 0.1";

@@ -1,4 +1,4 @@
---- What all of weir's functions stand on: keys, locks, the time, fences and hints.
+--- The ground of all of weir's functions: keys, locks, the time, fences and hints.
 
 -- The key of used_keys for what a holder dequeues.
 CREATE FUNCTION weir.dequeue_key(queue_ bytea, holder_ bytea) RETURNS bytea LANGUAGE sql IMMUTABLE

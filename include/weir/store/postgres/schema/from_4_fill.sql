@@ -1,4 +1,4 @@
---- What version 4 had of what had ended, and for what is new the owner of what was there, and the
+--- Moves the ended jobs of version 4 to their tables. These get the owner of the jobs' table, and the
 --- rights that roles have to it.
 
 INSERT INTO weir.dead_letters SELECT * FROM weir.dead_4;

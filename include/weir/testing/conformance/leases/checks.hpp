@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-// What is promised of locks and of permits alike. A permit is here one of a limit of 1.
+// The promises of locks and of permits alike. A permit is here one of a limit of 1.
 namespace weir::testing::conformance {
 
 template <class Noun>

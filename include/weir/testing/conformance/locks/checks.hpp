@@ -19,7 +19,7 @@ namespace weir::testing::conformance {
 
 using lock_bench = bench<lock_commands>;
 
-/// What the checks of all leases need of locks.
+/// Locks, for the checks of all leases.
 struct lock_noun {
   using commands = lock_commands;
   using renew = command::renew_lock;

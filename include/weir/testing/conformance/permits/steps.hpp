@@ -55,7 +55,7 @@ inline void expect_in_use(permit_bench& b, std::string_view key, std::uint32_t n
                                  " should be in use, but the store says: " + to_text(census));
 }
 
-/// What the checks of all leases need of permits.
+/// Permits, for the checks of all leases.
 struct permit_noun {
   using commands = permit_commands;
   using renew = command::renew_permit;
