@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(an_entry_without_jobs_saves_up_no_turns) {
     auto const turn = t.next({});
     of_b += turn->by == 1 ? 1 : 0;
     t.charge(turn->by, 10);
-    t.add(turn->queue, turn->by);
+    t.add(std::string{turn->queue}, turn->by);
   }
   BOOST_TEST(of_b >= 4);
   BOOST_TEST(of_b <= 6);

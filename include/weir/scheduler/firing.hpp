@@ -84,9 +84,6 @@ class put_off_job final : public prepared_job {
     }
     throw snooze_for{by_};
   }
-  [[nodiscard]] std::optional<duration> backoff(std::uint32_t, std::uint64_t) const override {
-    return std::nullopt;
-  }
 
  private:
   duration by_;
@@ -98,9 +95,6 @@ class forgotten_place final : public prepared_job {
  public:
   boost::asio::awaitable<handler_result> run(job_context&) override { co_return handler_result{}; }
   handler_result call(job_context&) override { return {}; }
-  [[nodiscard]] std::optional<duration> backoff(std::uint32_t, std::uint64_t) const override {
-    return std::nullopt;
-  }
 };
 
 /// Fires the ticks of a schedule that have come.
@@ -124,9 +118,6 @@ class schedule_run final : public prepared_job {
   }
 
   handler_result call(job_context&) override { return {}; }
-  [[nodiscard]] std::optional<duration> backoff(std::uint32_t, std::uint64_t) const override {
-    return std::nullopt;
-  }
 
  private:
   boost::asio::awaitable<handler_result> fire(job_context& context) {

@@ -85,10 +85,9 @@ class basic_job_pointers {
     if (was_in && due == was_due) return;
     q.due = due;
     if (!was_in) {
-      pointers_.insert(q);
+      insert(pointers_.begin(), q);
     } else if (auto const at = pointers_.iterator_to(q); !stands_right(at)) {
-      auto const next = pointers_.erase(at);
-      pointers_.insert(next, q);
+      insert(pointers_.erase(at), q);
     }
     bool const earlier = !was_in || due < was_due;
     if (earlier && (rule::job_visible(due, now) || &*pointers_.begin() == &q)) event_ = true;
@@ -98,6 +97,13 @@ class basic_job_pointers {
   [[nodiscard]] bool take_event() noexcept { return std::exchange(event_, false); }
 
  private:
+  /// One whose job has got a lease mostly stands behind all others: without a way through all of
+  /// them.
+  void insert(iterator hint, scanned_queue& q) noexcept {
+    bool const last = !pointers_.empty() && by_due{}(*pointers_.rbegin(), q);
+    pointers_.insert(last ? pointers_.end() : hint, q);
+  }
+
   /// Is it between its neighbours? With few queues it mostly is, and need not be moved.
   [[nodiscard]] bool stands_right(iterator at) noexcept {
     auto const next = std::next(at);

@@ -22,7 +22,7 @@ namespace weir::detail {
 
 /// A claim that is to be made.
 struct claim_plan {
-  claim_plan(std::string of, turns::entry e, worker_core::numbered_dequeue what, bool repeats,
+  claim_plan(std::string&& of, turns::entry e, worker_core::numbered_dequeue what, bool repeats,
              bool is_guess)
       : queue{std::move(of)},
         by{e},
@@ -37,16 +37,15 @@ struct claim_plan {
   bool guessed;  ///< no look has found the queue
 };
 
-/// The hands that a claim keeps until it is answered, and its entry's turns.
+/// A claim's plan, the hands that it keeps until it is answered, and its entry's turns.
 class kept_hands {
  public:
-  kept_hands(worker_core& core, claim_plan const& plan) noexcept
-      : core_{&core},
-        room_{core.due, plan.by, plan.asked.limit},
-        by_{plan.by},
-        hands_{plan.asked.limit} {
-    core_->reserved += hands_;
-    core_->due.charge(by_, hands_);
+  kept_hands(worker_core& core, claim_plan&& p) noexcept
+      : plan{std::move(p)},
+        core_{&core},
+        room_{core.due, plan.by, plan.asked.limit} {
+    core_->reserved += plan.asked.limit;
+    core_->due.charge(plan.by, plan.asked.limit);
   }
   kept_hands(kept_hands const&) = delete;
   kept_hands& operator=(kept_hands const&) = delete;
@@ -55,17 +54,18 @@ class kept_hands {
   /// @param used for jobs that were given
   void end(std::size_t used) noexcept {
     if (core_ == nullptr) return;
-    core_->reserved -= hands_;
-    core_->due.refund(by_, hands_ - std::min(hands_, static_cast<std::uint32_t>(used)));
+    auto const kept = plan.asked.limit;
+    core_->reserved -= kept;
+    core_->due.refund(plan.by, kept - std::min(kept, static_cast<std::uint32_t>(used)));
     room_.end();
     core_ = nullptr;
   }
 
+  claim_plan const plan;
+
  private:
   worker_core* core_;
   turns::kept_room room_;
-  turns::entry by_;
-  std::uint32_t hands_;
 };
 
 /// The claims that are under way at the same time, one of a queue, and what they tell of how deep
@@ -75,20 +75,23 @@ class claims_under_way {
   explicit claims_under_way(worker_core& core) noexcept : core_{core} {}
 
   [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
-  [[nodiscard]] bool contains(std::string const& queue) const { return all_.contains(queue); }
+  [[nodiscard]] bool contains(std::string const& queue) const {
+    return !all_.empty() && all_.contains(queue);
+  }
 
-  void begin(std::string const& queue, std::shared_ptr<kept_hands> hands, turns::entry by) {
+  void begin(std::shared_ptr<kept_hands> const& hands) {
     auto const now = core_.clock.steady_now();
-    bool const deep = is_deep(queue);
-    all_.emplace(queue, one{std::move(hands), now, by, deep});
-    if (deep) core_.due.begin_claim(by, now);
+    auto const& plan = hands->plan;
+    bool const deep = is_deep(plan.queue);
+    all_.emplace(plan.queue, one{hands, now, deep});
+    if (deep) core_.due.begin_claim(plan.by, now);
   }
   void end(std::string const& queue) noexcept {
     auto const at = all_.find(queue);
     if (at == all_.end()) return;
     auto const took = saturating_sub(core_.clock.steady_now(), at->second.begun);
     usual_ += (std::min(took, 4 * patience()) - usual_) / 8;
-    if (at->second.deep) core_.due.end_claim(at->second.by);
+    if (at->second.deep) core_.due.end_claim(at->second.hands->plan.by);
     all_.erase(at);
   }
 
@@ -123,7 +126,6 @@ class claims_under_way {
   struct one {
     std::shared_ptr<kept_hands> hands;
     steady_time begun;
-    turns::entry by;
     bool deep;
   };
 

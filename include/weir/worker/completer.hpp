@@ -75,8 +75,8 @@ class completer {
   /// queue. Those that are not stored get into their queue's line.
   void store_now() {
     auto all = std::exchange(at_once_, {});
-    // Those of a queue are to stand together, whatever ended between them.
-    auto const in_order = [](done const& a, done const& b) { return a.job->queue < b.job->queue; };
+    // Those of a claim, and so of a queue, are to stand together, whatever ended between them.
+    auto const in_order = [](done const& a, done const& b) { return a.job->claim < b.job->claim; };
     if (!std::ranges::is_sorted(all, in_order)) std::ranges::sort(all, in_order);
     for (std::span<done> rest{all}; !rest.empty();) {
       auto const& queue = rest.front().job->queue;
@@ -181,6 +181,7 @@ class completer {
   };
   [[nodiscard]] static asked_for request_of(std::span<done const> batch) {
     asked_for out;
+    out.views.reserve(batch.size());
     for (auto const& d : batch) {
       out.views.push_back({.id = d.job->job.id, .fence = d.job->job.fence, .result = d.stored});
       out.until = std::max(out.until, d.job->deadline);

@@ -166,10 +166,6 @@ class prepared_job {
   /// Runs a handler that is a plain function; its exceptions come through.
   virtual handler_result call(job_context& context) = 0;
 
-  /// How long a failed attempt waits, if the type has a backoff of its own.
-  [[nodiscard]] virtual std::optional<duration> backoff(std::uint32_t failures,
-                                                        std::uint64_t entropy) const = 0;
-
   std::uint32_t concurrency = 0;
   std::string concurrency_key;
   limit_scope concurrency_scope = limit_scope::job;
@@ -178,6 +174,18 @@ class prepared_job {
   std::uint64_t rate_cost = 1;
   limit_scope rate_scope = limit_scope::job;
 };
+
+/// Calls a handler that is a plain function.
+template <class Handler, class Job>
+[[nodiscard]] handler_result result_of_call(Handler& handler, Job const& job,
+                                            job_context& context) {
+  if constexpr (std::is_void_v<handler_return<Handler, Job>>) {
+    call_handler(handler, job, context);
+    return {};
+  } else {
+    return result_of(call_handler(handler, job, context));
+  }
+}
 
 template <class Job, class Handler>
 class typed_job final : public prepared_job {
@@ -209,23 +217,8 @@ class typed_job final : public prepared_job {
   handler_result call([[maybe_unused]] job_context& context) override {
     if constexpr (is_coroutine) {
       return {};
-    } else if constexpr (std::is_void_v<value>) {
-      call_handler(*handler_, job_, context);
-      return {};
     } else {
-      return result_of(call_handler(*handler_, job_, context));
-    }
-  }
-
-  [[nodiscard]] std::optional<duration> backoff(
-      [[maybe_unused]] std::uint32_t failures,
-      [[maybe_unused]] std::uint64_t entropy) const override {
-    if constexpr (job_policy<Job>::has_backoff) {
-      static_assert(weir::backoff<std::remove_cvref_t<decltype(job_traits<Job>::backoff)>>,
-                    "job_traits: backoff does not model weir::backoff");
-      return job_traits<Job>::backoff(failures, duration::zero(), entropy);
-    } else {
-      return std::nullopt;
+      return result_of_call(*handler_, job_, context);
     }
   }
 
@@ -312,6 +305,19 @@ class any_handler {
   [[nodiscard]] virtual std::unique_ptr<prepared_job> prepare(std::string_view payload,
                                                               std::string& reason) const = 0;
 
+  /// Decodes the payload and calls a handler that is a plain function, whose job needs no limits:
+  /// without a `prepared_job`. The handler's exceptions come through. Null, and the reason: it
+  /// cannot be decoded.
+  [[nodiscard]] virtual std::optional<handler_result> call(std::string_view, std::string&,
+                                                           job_context&) const {
+    return std::nullopt;
+  }
+
+  /// How long a failed attempt waits, if the job's type has a backoff of its own.
+  [[nodiscard]] virtual std::optional<duration> backoff(std::uint32_t, std::uint64_t) const {
+    return std::nullopt;
+  }
+
   handler_traits const traits;
 };
 
@@ -343,6 +349,31 @@ class typed_handler final : public any_handler {
       return nullptr;
     }
     return std::make_unique<typed_job<Job, target>>(handler_, std::move(job.value));
+  }
+
+  [[nodiscard]] std::optional<handler_result> call(
+      [[maybe_unused]] std::string_view payload, [[maybe_unused]] std::string& reason,
+      [[maybe_unused]] job_context& context) const override {
+    if constexpr (handler_value<handler_return<Handler, Job>>::is_awaitable) {
+      return std::nullopt;
+    } else {
+      auto const job = weir::decode<Job>(payload);
+      if (job.ok) return result_of_call(*handler_, job.value, context);
+      reason = job.reason;
+      return std::nullopt;
+    }
+  }
+
+  [[nodiscard]] std::optional<duration> backoff(
+      [[maybe_unused]] std::uint32_t failures,
+      [[maybe_unused]] std::uint64_t entropy) const override {
+    if constexpr (job_policy<Job>::has_backoff) {
+      static_assert(weir::backoff<std::remove_cvref_t<decltype(job_traits<Job>::backoff)>>,
+                    "job_traits: backoff does not model weir::backoff");
+      return job_traits<Job>::backoff(failures, duration::zero(), entropy);
+    } else {
+      return std::nullopt;
+    }
   }
 
  private:

@@ -56,6 +56,10 @@ namespace weir::detail {
   return {handler_outcome::ending::failed, {}};
 }
 
+[[nodiscard]] inline handler_outcome undecodable(std::string const& reason) {
+  return {handler_outcome::ending::undecodable, "undecodable payload: " + reason};
+}
+
 /// Decodes the payload, in the job type's own functions.
 [[nodiscard]] inline handler_outcome prepare(active_job& job) {
   using ending = handler_outcome::ending;
@@ -65,7 +69,7 @@ namespace weir::detail {
   } catch (...) {
     return {ending::failed, thrown().text};
   }
-  if (job.prepared == nullptr) return {ending::undecodable, "undecodable payload: " + reason};
+  if (job.prepared == nullptr) return undecodable(reason);
   return {};
 }
 
@@ -219,11 +223,11 @@ class handler_run {
 
   [[nodiscard]] handler_outcome call(active_job& job) const {
     if (!may_start(job)) return not_started();
-    if (job.prepared == nullptr) {
-      if (auto decoded = prepare(job); job.prepared == nullptr) return decoded;
-    }
     try {
-      return finished(job.prepared->call(job.context));
+      if (job.prepared != nullptr) return finished(job.prepared->call(job.context));
+      std::string reason;
+      auto got = job.handler->call(job.job.payload, reason, job.context);
+      return got ? finished(std::move(*got)) : undecodable(reason);
     } catch (...) {
       return thrown();
     }

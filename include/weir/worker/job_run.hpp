@@ -491,7 +491,7 @@ class job_run {
     auto const entropy = core_->ids.entropy();
     std::optional<duration> own;
     try {
-      if (job.prepared) own = job.prepared->backoff(failures, entropy);
+      if (job.handler) own = job.handler->backoff(failures, entropy);
     } catch (...) {  // it is the user's
       tell_failure_of("worker: the backoff of a kind of jobs", std::current_exception());
     }

@@ -27,6 +27,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -277,6 +278,7 @@ class lookout : public std::enable_shared_from_this<lookout> {
     at.in_vain = bool{answered.error};
     if (!heed(answered.error, found)) return 0;
     auto& due = *answered.answer;
+    found.queues.reserve(found.queues.size() + due.queues.size());
     if (due.next_in) found.next = std::min(found.next, saturating_add(found.at, *due.next_in));
     for (auto& queue : due.queues) {
       if (!held_.empty()) held_.erase(queue);  // a queue that is held is not found
@@ -289,7 +291,7 @@ class lookout : public std::enable_shared_from_this<lookout> {
     if (!heed(answered.error, found) || !*answered.answer) return;
     auto const due_at = saturating_add(found.at, **answered.answer);
     if (due_at <= found.at) {
-      if (!found.named.contains(name)) add(name, found);
+      if (!found.named.contains(name)) add(std::string{name}, found);
     } else {
       found.next = std::min(found.next, due_at);
     }
@@ -328,7 +330,7 @@ class lookout : public std::enable_shared_from_this<lookout> {
 
   /// A queue that is due: can it be claimed from now? If it only fails or is held, `next` is not
   /// later than when it can.
-  bool add(std::string queue, findings& found) {
+  bool add(std::string&& queue, findings& found) {
     auto const by = core_.due.of(queue);
     if (by == turns::nobody || claims_.contains(queue)) {
       others_are_due_ = true;
@@ -351,15 +353,14 @@ class lookout : public std::enable_shared_from_this<lookout> {
   }
   void add_once(std::string const& queue, findings& found) {
     auto const same = [&queue](auto const& turn) { return turn.queue == queue; };
-    if (std::ranges::none_of(found.queues, same)) add(queue, found);
+    if (std::ranges::none_of(found.queues, same)) add(std::string{queue}, found);
   }
 
   void fill(findings& found) {
     look_anywhere_ = crowded_ && !found.claimable;
     auto& queues = found.queues;
-    for (std::size_t i = queues.size(); i > 1; --i) {
-      std::swap(queues[i - 1], queues[core_.ids.entropy() % i]);
-    }
+    // Drawing from the source of ids for each would cost more than the claim's own steps.
+    if (queues.size() > 1) std::ranges::shuffle(queues, std::minstd_rand{seed()});
     core_.due.clear();  // claims that ended meanwhile have put theirs in: they are found again
     // Of more than are wanted some are taken by chance.
     auto room =
@@ -370,6 +371,10 @@ class lookout : public std::enable_shared_from_this<lookout> {
       if (!is_named) --room;
       core_.due.add(std::move(turn.queue), turn.by);
     }
+  }
+
+  [[nodiscard]] std::minstd_rand::result_type seed() {
+    return static_cast<std::minstd_rand::result_type>(core_.ids.entropy());
   }
 
   /// A worker fires no schedules; but it says so if nobody else does.

@@ -98,8 +98,8 @@ class worker_run {
       if (auto turn = own.next_turn()) {
         auto plan = own.plan(std::move(*turn));
         if (core.store.executes_now()) {
-          kept_hands hands{core, plan};
-          co_await claim(self, std::move(plan), hands);
+          kept_hands hands{core, std::move(plan)};
+          co_await claim(self, hands);
         } else {
           begin_claim(self, std::move(plan));
         }
@@ -119,9 +119,8 @@ class worker_run {
     while (!own.claims_.empty()) co_await core.changed->wait();
     // What they have claimed is given back.
     for (auto const& lost : core.unanswered()) {
-      auto plan = own.plan({lost.first, core.due.of(lost.first)});
-      kept_hands hands{core, plan};
-      co_await claim(self, std::move(plan), hands);
+      kept_hands hands{core, own.plan({std::string{lost.first}, core.due.of(lost.first)})};
+      co_await claim(self, hands);
     }
     for (auto const& job : std::exchange(core.waiting, {})) {
       job->stop(stop_cause::shutdown);
@@ -260,7 +259,7 @@ class worker_run {
         core_->claimable_at(last_) != steady_time::min() || due.room_of(due.of(last_)) == 0) {
       return;
     }
-    due.add(last_, due.of(last_));
+    due.add(std::string{last_}, due.of(last_));
     round_ends_ = steady_time::max();
     guessed_ = true;
   }
@@ -270,7 +269,7 @@ class worker_run {
   }
 
   /// How many jobs are to be claimed of a queue.
-  [[nodiscard]] claim_plan plan(turns::turn turn) {
+  [[nodiscard]] claim_plan plan(turns::turn&& turn) {
     auto& core = *core_;
     auto& queue = turn.queue;
     auto* const failing = core.failure_of(queue);
@@ -297,10 +296,11 @@ class worker_run {
   }
 
   /// Claims beside others.
-  static void begin_claim(std::shared_ptr<worker_run> const& self, claim_plan plan) {
-    auto const hands = std::make_shared<kept_hands>(*self->core_, plan);
-    self->claims_.begin(plan.queue, hands, plan.by);
-    auto ended = [self, hands, queue = plan.queue](std::exception_ptr const& failed) {
+  static void begin_claim(std::shared_ptr<worker_run> const& self, claim_plan&& plan) {
+    auto const hands = std::make_shared<kept_hands>(*self->core_, std::move(plan));
+    self->claims_.begin(hands);
+    auto ended = [self, hands](std::exception_ptr const& failed) {
+      auto const& queue = hands->plan.queue;
       self->claims_.end(queue);
       self->next_look_ = steady_time::min();
       if (failed) {
@@ -308,13 +308,13 @@ class worker_run {
       }
       self->core_->changed->notify();
     };
-    self->core_->begin(claim(self, std::move(plan), *hands), std::move(ended));
+    self->core_->begin(claim(self, *hands), std::move(ended));
   }
 
   /// Claims of one queue's jobs and starts them.
-  static boost::asio::awaitable<void> claim(std::shared_ptr<worker_run> self, claim_plan plan,
-                                            kept_hands& hands) {
+  static boost::asio::awaitable<void> claim(std::shared_ptr<worker_run> self, kept_hands& hands) {
     auto& core = *self->core_;
+    auto const& plan = hands.plan;
     auto const& queue = plan.queue;
     question<command::dequeue_jobs> dequeue{{.queue = queue,
                                              .holder = core.holder,
@@ -385,7 +385,7 @@ class worker_run {
     if (answer.more && !fruitless && core.failure_of(queue) == nullptr && !core.refuses(queue) &&
         core.claimable_at(queue) <= core.clock.steady_now()) {
       if (self->encores_ != 0) --self->encores_;
-      core.due.add(queue, plan.by);
+      core.due.add(std::string{queue}, plan.by);
     }
   }
 

@@ -112,7 +112,7 @@ class turns {
     std::uint32_t jobs_;
   };
 
-  void add(std::string queue, entry e) {
+  void add(std::string&& queue, entry e) {
     auto& at = entries_[e];
     if (at.queues.empty()) at.served = std::max(at.served, now_);
     at.queues.push_back(std::move(queue));
@@ -125,7 +125,7 @@ class turns {
   }
 
   struct turn {
-    turn(std::string of, entry e) : queue{std::move(of)}, by{e} {}
+    turn(std::string&& of, entry e) : queue{std::move(of)}, by{e} {}
 
     std::string queue;
     entry by;
