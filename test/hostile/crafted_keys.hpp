@@ -141,7 +141,7 @@ class attacked_store {
       need(!ask(weir::command::take{key, {&hourly, 1}, 1, {}}).allowed);
       weir::detail::bucket_key const k{key};
       auto const& shard = table.home(k.hash());
-      auto const first = weir::detail::bucket_shard::home(k.hash(), shard.size());
+      auto const first = shard.home(k.hash());
       auto const seen = shard.glimpse(k, k.hash());
       need(static_cast<bool>(seen));
       looks += 1 + (seen.index + shard.size() - first) % shard.size();

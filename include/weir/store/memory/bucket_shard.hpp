@@ -9,6 +9,8 @@
 #include "weir/store/memory/quota_book.hpp"
 #include "weir/time.hpp"
 
+#include <boost/container/small_vector.hpp>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -18,7 +20,6 @@
 #include <limits>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 namespace weir::detail {
 
@@ -26,47 +27,58 @@ namespace weir::detail {
 /// do: so whoever reads the same twice has read one tenant's slot in between.
 class bucket_meta {
  public:
+  /// A part of a key's hash, by which slots are found: nearly no other key's slot is looked into,
+  /// and who moves slots need not hash their keys again.
+  using tag = std::uint32_t;
+  static constexpr int tag_bits = 12;
+  [[nodiscard]] static constexpr tag tag_of(std::uint64_t hash) noexcept {
+    return static_cast<tag>(hash & 0xffffffff) >> (32 - tag_bits);
+  }
+
   constexpr bucket_meta() = default;
   constexpr explicit bucket_meta(std::uint64_t bits) noexcept : bits_{bits} {}
 
   [[nodiscard]] constexpr std::uint64_t bits() const noexcept { return bits_; }
-  [[nodiscard]] constexpr bool unused() const noexcept { return state() == unused_state; }
-  [[nodiscard]] constexpr bool taken() const noexcept { return state() >= first_kind; }
-  [[nodiscard]] constexpr bool taken_by(std::uint8_t kind) const noexcept {
-    return state() == first_kind + kind;
+  [[nodiscard]] constexpr bool taken() const noexcept { return state() != 0; }
+  [[nodiscard]] constexpr bool taken_by(std::uint8_t kind, tag t) const noexcept {
+    return ((bits_ ^ tenant(kind, t)) & ((std::uint64_t{1} << quotas_shift) - 1)) == 0;
   }
   [[nodiscard]] constexpr std::uint8_t kind() const noexcept {
     return static_cast<std::uint8_t>(state() - first_kind);
   }
+  [[nodiscard]] constexpr tag its_tag() const noexcept {
+    return static_cast<tag>(bits_ >> state_bits) & ((1U << tag_bits) - 1);
+  }
   [[nodiscard]] constexpr quota_book::number quotas() const noexcept {
-    return static_cast<quota_book::number>(bits_ >> state_bits);
+    return static_cast<quota_book::number>(bits_ >> quotas_shift);
   }
 
-  [[nodiscard]] constexpr bucket_meta as_unused() const noexcept { return next(unused_state); }
-  [[nodiscard]] constexpr bucket_meta as_freed() const noexcept { return next(freed_state); }
-  [[nodiscard]] constexpr bucket_meta as_taken(std::uint8_t kind,
+  [[nodiscard]] constexpr bucket_meta as_unused() const noexcept { return next(0); }
+  [[nodiscard]] constexpr bucket_meta as_taken(std::uint8_t kind, tag t,
                                                quota_book::number n) const noexcept {
-    return next(first_kind + kind + (std::uint64_t{n} << state_bits));
+    return next(tenant(kind, t) | std::uint64_t{n} << quotas_shift);
   }
 
   friend constexpr bool operator==(bucket_meta, bucket_meta) = default;
 
  private:
-  static constexpr std::uint64_t unused_state = 0;
-  static constexpr std::uint64_t freed_state = 1;
-  static constexpr std::uint64_t first_kind = 2;
+  static constexpr std::uint64_t first_kind = 1;
   static constexpr int state_bits = 6;
-  static constexpr int generation_shift = state_bits + 16;
+  static constexpr int quotas_shift = state_bits + tag_bits;
+  static constexpr int generation_shift = quotas_shift + 16;
   static_assert(first_kind + bucket_key::inline_size + 1 < (1 << state_bits));
 
   [[nodiscard]] constexpr std::uint64_t state() const noexcept {
     return bits_ & ((std::uint64_t{1} << state_bits) - 1);
   }
+  [[nodiscard]] static constexpr std::uint64_t tenant(std::uint8_t kind, tag t) noexcept {
+    return (first_kind + kind) | std::uint64_t{t} << state_bits;
+  }
   [[nodiscard]] constexpr bucket_meta next(std::uint64_t low) const noexcept {
     return bucket_meta{(((bits_ >> generation_shift) + 1) << generation_shift) | low};
   }
 
-  std::uint64_t bits_ = 0;  // state, number of the quotas, generation
+  std::uint64_t bits_ = 0;  // state, tag, number of the quotas, generation
 };
 
 /// One bucket. The arrival of a bucket with one quota is its arrival; other values name what is
@@ -103,9 +115,11 @@ struct bucket_place {
 /// given back, so they may be read and compare-and-swapped without a lock; everything else happens
 /// under the shard's mutex.
 ///
-/// The array grows in place, by segments. When it does, every slot is emptied and filled anew: a
-/// reader meanwhile misses its key or fails to swap its arrival, and comes back with the lock. That
-/// takes microseconds, since a table has as many shards as keep each one small.
+/// The array doubles in place, a few slots with each insert: tags are taken from the highest on,
+/// and those that were taken stand where they belong among twice as many slots. Within a run of
+/// slots none is empty, so whoever is erased leaves its place to one behind it. A reader without
+/// the lock may miss a key that is moved meanwhile, or fail to swap its arrival, and comes back
+/// with the lock.
 template <class>
 class alignas(64) basic_bucket_shard {
  public:
@@ -114,31 +128,28 @@ class alignas(64) basic_bucket_shard {
     std::uint32_t index = 0;
   };
 
-  /// The slot of so many at which a search begins.
-  [[nodiscard]] static std::uint32_t home(std::uint64_t hash, std::uint32_t size) noexcept {
-    return static_cast<std::uint32_t>(((hash & 0xffffffff) * size) >> 32);
-  }
-
   /// Finds a key without the lock. Missing it proves nothing. What was read of the slot concerns
   /// the key if the slot's meta is still the same afterwards. With the lock, the answer is final.
   [[nodiscard]] sighting glimpse(bucket_key const& key, std::uint64_t hash) const noexcept {
-    auto const size = size_.load(std::memory_order_acquire);
-    auto i = home(hash, size);
-    for (auto left = size; left != 0; --left) {
+    auto const in = shape_.load(std::memory_order_acquire);
+    auto const tag = bucket_meta::tag_of(hash);
+    auto const n = in.places();
+    auto i = in.home(tag);
+    for (auto left = n; left != 0; --left) {
       auto& candidate = slot(i);
       auto const meta = candidate.read_meta();
-      if (meta.unused()) break;
-      if (meta.taken_by(key.kind()) && candidate.holds(key)) return {{&candidate, meta}, i};
-      i = i + 1 == size ? 0 : i + 1;
+      if (!meta.taken()) break;
+      if (meta.taken_by(key.kind(), tag) && candidate.holds(key)) return {{&candidate, meta}, i};
+      i = i + 1 == n ? 0 : i + 1;
     }
     return {};
   }
 
   /// Has the memory at which a key is looked for first fetched, for a `glimpse` to come.
   void prefetch(std::uint64_t hash) const noexcept {
-    auto const size = size_.load(std::memory_order_acquire);
-    if (size == 0) return;
-    auto const* const first = &slot(home(hash, size));
+    auto const in = shape_.load(std::memory_order_acquire);
+    if (in.places() == 0) return;
+    auto const* const first = &slot(in.home(bucket_meta::tag_of(hash)));
     detail::prefetch(first);
     detail::prefetch(reinterpret_cast<char const*>(first + 1) - 1);  // it may span two lines
   }
@@ -147,46 +158,45 @@ class alignas(64) basic_bucket_shard {
 
   // What follows is for whoever has locked the mutex.
 
-  [[nodiscard]] std::uint32_t size() const noexcept {
-    return size_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::uint32_t size() const noexcept { return seen().places(); }
   [[nodiscard]] bucket_slot& slot(std::uint32_t i) const noexcept {
     auto const segment = static_cast<unsigned>(std::bit_width(i / first_segment));
     return segments_[segment][segment == 0 ? i : i - (first_segment << (segment - 1))];
   }
+  /// The slot at which a search for a key with this hash begins.
+  [[nodiscard]] std::uint32_t home(std::uint64_t hash) const noexcept {
+    return seen().home(bucket_meta::tag_of(hash));
+  }
 
-  /// Makes sure that one more bucket fits.
+  /// Makes sure that one more bucket fits. Moves some 25 slots at most.
   void make_place() {
-    auto const n = size();
+    if (seen().grows()) move_some();
     // A run of filled slots grows with the square of the load: at 7/8 a miss costs 32 looks. Few
     // shards have so much more than their share of a table.
-    if ((taken_ + freed_ + 1) * 8 <= n * 7) return;
-    bool const crowded = taken_ * 2 >= n;
-    rebuild(crowded ? std::max(n * 2, first_segment) : n);
+    while ((taken_ + 1) * 8 > size() * 7) seen().grows() ? move_some() : begin_to_grow();
   }
 
   /// Lets a key in that is not here, where there is place.
   void insert(bucket_key const& key, std::uint64_t hash, quota_book::number quotas,
               std::int64_t arrival) noexcept {
-    place(hash, key.words(), key.kind(), quotas, arrival);
+    place({key.words(), arrival, bucket_meta::tag_of(hash), quotas, key.kind()});
+    ++taken_;
   }
 
-  /// Frees a slot whose arrival is `absent` already.
-  void erase(std::uint32_t i) noexcept {
-    auto const n = size();
-    auto& gone = slot(i);
-    gone.write_meta(gone.read_meta().as_freed());
+  /// Empties a slot whose arrival is `absent` already. Others may stand there afterwards.
+  void erase(std::uint32_t hole) noexcept {
+    auto const in = seen();
+    auto const n = in.places();
     --taken_;
-    ++freed_;
-    // Nobody has to look past freed slots at the end of a run.
-    if (!slot(i + 1 == n ? 0 : i + 1).read_meta().unused()) return;
-    for (auto left = n; left != 0; --left) {
-      auto& last = slot(i);
-      auto const meta = last.read_meta();
-      if (meta.unused() || meta.taken()) return;
-      last.write_meta(meta.as_unused());
-      --freed_;
-      i = i == 0 ? n - 1 : i - 1;
+    slot(hole).write_meta(slot(hole).read_meta().as_unused());
+    for (auto i = hole;;) {
+      i = after(i, n);
+      auto const meta = slot(i).read_meta();
+      if (!meta.taken()) return;
+      auto const home = in.home(meta.its_tag());
+      if (behind(home, i, n) < behind(hole, i, n)) continue;  // it begins after the hole
+      place(take_out(i));
+      hole = i;
     }
   }
 
@@ -213,55 +223,127 @@ class alignas(64) basic_bucket_shard {
  private:
   static constexpr std::uint32_t first_segment = 32;
 
-  void place(std::uint64_t hash, bucket_words const& words, std::uint8_t kind,
-             quota_book::number quotas, std::int64_t arrival) noexcept {
-    auto const n = size();
-    auto i = home(hash, n);
-    while (slot(i).read_meta().taken()) i = i + 1 == n ? 0 : i + 1;
-    auto& chosen = slot(i);
-    auto const meta = chosen.read_meta();
-    for (std::size_t w = 0; w != words.size(); ++w) {
-      chosen.words[w].store(words[w], std::memory_order_release);
+  /// How many slots there are, and where a tag is looked for first. In one word, for readers
+  /// without the lock.
+  class shape {
+   public:
+    constexpr shape() = default;
+    /// @param from tags from here on are looked for among twice as many slots; `at_rest`: it does
+    ///             not grow
+    constexpr shape(std::uint32_t size, std::uint32_t from) noexcept : size_{size}, from_{from} {}
+
+    static constexpr std::uint32_t all = 1U << bucket_meta::tag_bits;
+    static constexpr std::uint32_t at_rest = all + 1;
+
+    [[nodiscard]] constexpr bool grows() const noexcept { return from_ != at_rest; }
+    [[nodiscard]] constexpr std::uint32_t from() const noexcept { return from_; }
+    [[nodiscard]] constexpr std::uint32_t size() const noexcept { return size_; }
+    [[nodiscard]] constexpr std::uint32_t places() const noexcept { return size_ << grows(); }
+    [[nodiscard]] constexpr std::uint32_t home(bucket_meta::tag t) const noexcept {
+      auto const among = std::uint64_t{size_} << (t >= from_);
+      return static_cast<std::uint32_t>(t * among >> bucket_meta::tag_bits);
     }
-    chosen.arrival.store(arrival, std::memory_order_release);
-    chosen.write_meta(meta.as_taken(kind, quotas));
-    ++taken_;
-    if (!meta.unused()) --freed_;
-  }
+
+   private:
+    std::uint32_t size_ = 0;
+    std::uint32_t from_ = at_rest;
+  };
 
   struct tenant {
     bucket_words words;
     std::int64_t arrival;
+    bucket_meta::tag tag;
     quota_book::number quotas;
     std::uint8_t kind;
   };
 
-  void rebuild(std::uint32_t size_then) {
-    std::vector<tenant> tenants;
-    tenants.reserve(taken_);
-    grow_to(size_then);
+  [[nodiscard]] shape seen() const noexcept { return shape_.load(std::memory_order_relaxed); }
+  [[nodiscard]] static std::uint32_t after(std::uint32_t i, std::uint32_t n) noexcept {
+    return i + 1 == n ? 0 : i + 1;
+  }
+  /// How far a slot is behind another one, round the end.
+  [[nodiscard]] static std::uint32_t behind(std::uint32_t first, std::uint32_t i,
+                                            std::uint32_t n) noexcept {
+    return i >= first ? i - first : i + n - first;
+  }
+
+  void place(tenant const& t) noexcept {
     auto const n = size();
-    for (std::uint32_t i = 0; i != n; ++i) {
-      auto& old = slot(i);
-      auto const meta = old.read_meta();
-      if (meta.taken()) {
-        tenant t{{},
-                 old.arrival.exchange(bucket_slot::absent, std::memory_order_acq_rel),
-                 meta.quotas(),
-                 meta.kind()};
-        for (std::size_t w = 0; w != t.words.size(); ++w) {
-          t.words[w] = old.words[w].load(std::memory_order_relaxed);
+    auto i = seen().home(t.tag);
+    while (slot(i).read_meta().taken()) i = after(i, n);
+    auto& chosen = slot(i);
+    for (std::size_t w = 0; w != t.words.size(); ++w) {
+      chosen.words[w].store(t.words[w], std::memory_order_release);
+    }
+    chosen.arrival.store(t.arrival, std::memory_order_release);
+    chosen.write_meta(chosen.read_meta().as_taken(t.kind, t.tag, t.quotas));
+  }
+  [[nodiscard]] tenant take_out(std::uint32_t i) noexcept {
+    auto& old = slot(i);
+    auto const meta = old.read_meta();
+    tenant t{{},
+             old.arrival.exchange(bucket_slot::absent, std::memory_order_acq_rel),
+             meta.its_tag(),
+             meta.quotas(),
+             meta.kind()};
+    for (std::size_t w = 0; w != t.words.size(); ++w) {
+      t.words[w] = old.words[w].load(std::memory_order_relaxed);
+    }
+    old.write_meta(meta.as_unused());
+    return t;
+  }
+
+  /// Those of a run that `leaves` names are put in again as `then` has it, and whoever stood behind
+  /// them comes forward. The run is so long at least, and ends at an empty slot.
+  template <class Leaves>
+  void regroup(std::uint32_t begin, std::uint32_t least, shape then, Leaves const& leaves) {
+    auto const n = size();
+    std::uint32_t length = 0;
+    std::size_t count = 0;
+    for (auto i = begin; length != n; i = after(i, n), ++length) {
+      auto const meta = slot(i).read_meta();
+      if (length >= least && !meta.taken()) break;
+      if (meta.taken() && leaves(meta.its_tag(), i)) ++count;
+    }
+    boost::container::small_vector<tenant, 64> out;
+    out.reserve(count);
+    for (bool const forward : {false, true}) {
+      auto i = begin;
+      for (auto left = length; left != 0; --left, i = after(i, n)) {
+        auto const meta = slot(i).read_meta();
+        if (!meta.taken()) continue;
+        if (forward) {
+          place(take_out(i));
+        } else if (leaves(meta.its_tag(), i)) {
+          out.push_back(take_out(i));
         }
-        tenants.push_back(t);
       }
-      if (!meta.unused()) old.write_meta(meta.as_unused());
     }
-    taken_ = 0;
-    freed_ = 0;
-    size_.store(size_then, std::memory_order_release);
-    for (auto const& t : tenants) {
-      place(bucket_key::hash(t.words, t.kind), t.words, t.kind, t.quotas, t.arrival);
+    shape_.store(then, std::memory_order_release);
+    for (auto const& t : out) place(t);
+  }
+  void begin_to_grow() {
+    auto const n = size();
+    grow_to(n == 0 ? first_segment : 2 * n);
+    if (n == 0) {
+      shape_.store({first_segment, shape::at_rest}, std::memory_order_release);
+      return;
     }
+    // Those at the end that stand at the beginning stand behind it from now on.
+    regroup(0, 0, {n, shape::all},
+            [&](bucket_meta::tag t, std::uint32_t i) { return seen().home(t) > i; });
+  }
+
+  void move_some() {
+    constexpr std::uint32_t homes = 24;
+    auto const in = seen();
+    auto const tags = std::max(homes * shape::all / in.size(), 1U);
+    auto const from = in.from() - std::min(in.from(), tags);
+    auto const first = in.home(from);
+    auto const least = in.home(in.from() - 1) - first + 1;
+    auto const then = from == 0 ? shape{in.size() * 2, shape::at_rest} : shape{in.size(), from};
+    regroup(first, least, then,
+            [&](bucket_meta::tag t, std::uint32_t) { return t >= from && t < in.from(); });
   }
 
   void grow_to(std::uint32_t size_then) {
@@ -272,15 +354,14 @@ class alignas(64) basic_bucket_shard {
     }
   }
 
-  // Readers without the lock need these, and they change only with the size. The segments of 2,048
+  // Readers without the lock need these, and they change only while it grows. The segments of 2,048
   // slots are in the first cache line.
-  std::atomic<std::uint32_t> size_{0};
+  std::atomic<shape> shape_{};
   std::array<std::unique_ptr<bucket_slot[]>, 27> segments_;
 
   alignas(64) std::mutex mutex_;
   std::atomic<duration::rep> soonest_{duration::max().count()};
   std::uint32_t taken_ = 0;
-  std::uint32_t freed_ = 0;  // of earlier tenants: to be looked past
   std::uint32_t hand_ = 0;
   duration forgotten_ = duration::min();
 };

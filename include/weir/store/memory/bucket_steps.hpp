@@ -199,7 +199,7 @@ result<typename Command::result> basic_memory_buckets<Same>::ask_changed(
       throw;
     }
     auto const full = rule::full_from(held.scales(), rule::arrivals_in(answer.mark));
-    slot.write_meta(seen.meta.as_taken(seen.meta.kind(), held.give()));
+    slot.write_meta(seen.meta.as_taken(seen.meta.kind(), seen.meta.its_tag(), held.give()));
     slot.arrival.store(next, std::memory_order_release);
     table_.release(before.value);
     table_.book().release(old_number);

@@ -273,8 +273,8 @@ class basic_bucket_table {
   std::size_t sweep(bucket_shard& shard, duration now) noexcept {
     std::size_t removed = 0;
     auto soonest = duration::max();
-    for (std::uint32_t i = 0; i != shard.size(); ++i) {
-      removed += static_cast<std::size_t>(forget_if_full(shard, i, now, soonest));
+    for (std::uint32_t i = 0; i != shard.size();) {
+      forget_if_full(shard, i, now, soonest) ? ++removed : ++i;  // another may be in its place
     }
     shard.set_soonest(soonest);
     return removed;
