@@ -5,6 +5,7 @@
 
 #include "postgres_bed.hpp"
 #include "weir/testing/fault_proxy.hpp"
+#include "weir/worker.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -12,9 +13,12 @@
 #include <boost/asio/ip/address_v4.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -92,6 +96,47 @@ struct waiting_bed : bed {
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(postgres_waiters)
+
+BOOST_AUTO_TEST_CASE(F84_an_idle_worker_asks_for_all_shards_in_one_round_trip_a_second) {
+  for (std::uint32_t const shards : {1U, 8U}) {
+    auto o = quick();
+    o.poll_interval = postgres_options{}.poll_interval;
+    o.shards = shards;
+    bed there{o};
+    fault_proxy const proxy{there.io.get_executor(),
+                            {boost::asio::ip::address_v4::loopback(), the_server().port()}};
+    // Messages within a tenth of a second of each other are one question.
+    auto last = std::make_shared<steady_time>();
+    auto questions = std::make_shared<int>(0);
+    proxy.split_messages([=](weir::testing::traffic way) -> weir::testing::message_splitter {
+      return [=](std::string_view bytes) {
+        if (way == weir::testing::traffic::to_server) {
+          auto const now = system_clock{}.steady_now();
+          if (now - std::exchange(*last, now) > 100ms) ++*questions;
+        }
+        return bytes.size();
+      };
+    });
+    postgres_store const store{
+        there.io.get_executor(),
+        server::conninfo_to(proxy.endpoint().port(), there.database) + " sslmode=disable", o};
+    worker w{store, worker_options{}};
+    bool over = false;
+    w.async_run([&](error_code) { over = true; });
+    there.io.restart();
+    there.io.run_for(2500ms);
+    auto const begun = std::chrono::steady_clock::now();
+    auto const before = *questions;
+    there.io.restart();
+    there.io.run_for(6s);
+    auto const most = (std::chrono::steady_clock::now() - begun) / 1s + 1;
+    BOOST_TEST(*questions - before <= most, shards << " shards: " << *questions - before);
+    BOOST_TEST(*questions - before >= 4);
+    w.stop();
+    while (!over) there.io.run_one_for(20ms);
+    proxy.async_close();
+  }
+}
 
 BOOST_AUTO_TEST_CASE(who_waits_is_told_by_the_server_alone) {
   waiting_bed b{1h};
