@@ -8,6 +8,7 @@
 #include "nats_server.hpp"
 #include "nats_together.hpp"
 #include "patience.hpp"
+#include "server_process.hpp"
 #include "weir/limiter.hpp"
 #include "weir/limits.hpp"
 #include "weir/rule/shards.hpp"
@@ -25,7 +26,6 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -191,22 +191,13 @@ BOOST_AUTO_TEST_CASE(an_owner_that_ends_is_replaced_though_a_child_has_its_conne
   together all{s};
   via survivor{all, all.add(owning())};
   BOOST_TEST(survivor(command::inspect_lock{"elsewhere"}).has_value());
-  // Of those that a program would inherit; a mere copy of this process has them all.
-  auto const inherited = [] {
-    int out = 0;
-    for (int fd = 0; fd != 1024; ++fd) {
-      auto const flags = ::fcntl(fd, F_GETFD);
-      out += flags >= 0 && (flags & FD_CLOEXEC) == 0 ? 1 : 0;
-    }
-    return out;
-  };
-  auto const before = inherited();
+  auto const before = server_test::inherited();
   ::pid_t child = 0;
   {
     together others{s};
     via owner{others, others.add(owning())};
     BOOST_TEST(!enqueue(owner, 1));
-    BOOST_TEST(inherited() == before);
+    BOOST_TEST(server_test::inherited() == before);
     child = ::fork();
     if (child == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);

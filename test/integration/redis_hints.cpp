@@ -5,6 +5,7 @@
 
 #include "patience.hpp"
 #include "redis_server.hpp"
+#include "server_process.hpp"
 #include "weir/command/at.hpp"
 #include "weir/limiter.hpp"
 #include "weir/worker.hpp"
@@ -239,6 +240,15 @@ BOOST_AUTO_TEST_CASE(F69_each_process_has_channels_of_its_own) {
     BOOST_TEST(channel.starts_with("{weir:0}:hints:"));
     BOOST_TEST(s.ask("pubsub numsub '" + channel + "'").ends_with("1"));
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_is_started_has_no_connection) {
+  server s;
+  auto const before = server_test::inherited();
+  bed on{s, relying()};
+  on.store.async_execute(command::await_jobs{0}, [](error_code, hint) {});
+  BOOST_TEST_REQUIRE(happens(on.io, [&] { return !channels(s).empty(); }));
+  BOOST_TEST(server_test::inherited() == before);
 }
 
 BOOST_AUTO_TEST_CASE(F84_an_idle_worker_looks_at_all_shards_in_one_round_trip_a_second) {

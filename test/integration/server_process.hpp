@@ -64,6 +64,17 @@ namespace server_test {
   throw std::runtime_error{"no port is free"};
 }
 
+/// How many files and connections of this process a program would have that it starts; a mere copy
+/// of it, by `fork`, has all.
+[[nodiscard]] inline int inherited() {
+  int out = 0;
+  for (int fd = 0; fd != 1024; ++fd) {
+    auto const flags = ::fcntl(fd, F_GETFD);
+    out += flags >= 0 && (flags & FD_CLOEXEC) == 0 ? 1 : 0;
+  }
+  return out;
+}
+
 /// The end of what a server has written to its log, which says why it did not start.
 [[nodiscard]] inline std::string last_words(std::filesystem::path const& log) {
   std::ifstream in{log};

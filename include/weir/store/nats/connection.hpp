@@ -5,6 +5,7 @@
 #define WEIR_STORE_NATS_CONNECTION_HPP
 
 #include "weir/detail/explained.hpp"
+#include "weir/detail/keep_from_children.hpp"
 #include "weir/error.hpp"
 #include "weir/store/nats/address.hpp"
 #include "weir/store/nats/options.hpp"
@@ -13,8 +14,6 @@
 
 #include <nats/nats.h>
 #include <sys/socket.h>
-
-#include <fcntl.h>
 
 #include <algorithm>
 #include <chrono>
@@ -70,9 +69,6 @@ inline constexpr std::size_t nats_least_payload = 8U << 10U;
   }
   return nats_owner<natsMsg>{made};
 }
-
-/// A program that this process starts must not hold a connection that has ended here.
-inline void nats_keep_from_children(int socket) noexcept { ::fcntl(socket, F_SETFD, FD_CLOEXEC); }
 
 /// A connection of the client, and what it tells its event loop.
 class nats_connection {
@@ -140,7 +136,7 @@ class nats_connection {
   static natsStatus attach(void** user, void* loop, natsConnection*, natsSock socket) {
     auto* const self = static_cast<nats_connection*>(loop);
     self->socket_ = socket;
-    nats_keep_from_children(socket);
+    keep_from_children(socket);
     *user = self;
     return NATS_OK;
   }

@@ -7,6 +7,7 @@
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
 #include "weir/detail/explained.hpp"
+#include "weir/detail/keep_from_children.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
 #include "weir/store/nats/framing.hpp"
@@ -124,13 +125,13 @@ class nats_relay : public std::enable_shared_from_this<nats_relay> {
     auto const port = ec ? std::uint16_t{0} : listener_.local_endpoint(ec).port();
     if (!ec) (void)server_.set_option(tcp::no_delay{true}, ec);
     if (ec) return end();
-    nats_keep_from_children(server_.native_handle());
+    keep_from_children(server_.native_handle());
     listener_.async_accept(client_, [self = shared_from_this()](error_code failed) {
       error_code ignored;
       self->listener_.close(ignored);
       if (failed) return self->end();
       (void)self->client_.set_option(tcp::no_delay{true}, ignored);
-      nats_keep_from_children(self->client_.native_handle());
+      keep_from_children(self->client_.native_handle());
       if (self->encrypted_) return self->pump();
       self->from_server();
       self->from_client();

@@ -6,6 +6,7 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
+#include "weir/detail/keep_from_children.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
@@ -199,6 +200,7 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
   void connected() {
     error_code ignored;  // such as of a unix socket
     socket_.set_option(boost::asio::ip::tcp::no_delay{true}, ignored);
+    keep_from_children(socket_.native_handle());
     if (!tls_) return greet();
     stage_ = "TLS: ";
     after(options_.connect_timeout, &redis_session::too_late);
