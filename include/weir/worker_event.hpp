@@ -29,7 +29,7 @@ enum class worker_event_kind : std::uint8_t {
   damaged,        ///< `count` records of `queue` could not be read and are dead letters now: see
                   ///< `damaged_record`
   lease_lost,     ///< the lease ended before the handler did, or before its outcome was stored:
-                  ///< another will run it
+                  ///< another will run it, unless it was cancelled
   queue_snoozed,  ///< a limit that the whole queue shares refused; the queue is held back for
                   ///< `delay`
   starved,  ///< the leases of `count` jobs should have been renewed `delay` ago, more than half a

@@ -64,7 +64,8 @@ inline void log_worker_event(worker_event const& e, worker_log_state& state) noe
     case kind::result_dropped:
       return log_event_text(e, level::warning, topic::job, "a result was not kept");
     case kind::lease_lost:
-      return log_event_text(e, level::warning, topic::starvation, "lease lost, so it runs again");
+      return log_event_text(e, level::warning, topic::starvation,
+                            "lease lost, so it runs again unless it was cancelled");
     case kind::store_failed:
       if (state.failing == e.error) return;
       state.failing = e.error;
