@@ -23,8 +23,9 @@
 namespace weir {
 
 /// The common part of `sqlite_store`, `redis_store`, `postgres_store` and `nats_store`. Each is a
-/// handle: copies share the state, and any number of threads may use them at once. What is its own,
-/// such as errors and what becomes of a command that is cancelled, is said where it is defined.
+/// handle: copies share the state, and any number of threads may use them at once, of one process:
+/// after `fork` a child must neither use nor destroy them, and makes its own. What is its own, such
+/// as errors and what becomes of a command that is cancelled, is said where it is defined.
 ///
 /// @tparam Store  one of these
 /// @tparam Engine what executes its commands

@@ -68,7 +68,8 @@ using default_retry_backoff = jittered_backoff<capped_backoff<exponential_backof
 /// `stop` does; they drain and complete later, on their executors, and refer to nothing of the
 /// worker's. The execution contexts of the bookkeeping and of handlers may be destroyed in any
 /// order: without the former no handler starts, and without one of the latter a run stops, when it
-/// would start a handler there, and gives its jobs back.
+/// would start a handler there, and gives its jobs back. After `fork` a worker is the parent's: the
+/// child must neither run nor destroy it, nor its store.
 ///
 /// *Thread-safety*: register handlers, middleware and observers before `async_run`; `stop` may be
 /// called from any thread.

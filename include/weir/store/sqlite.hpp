@@ -55,8 +55,7 @@ void close_engine(sqlite_engine& engine) noexcept;
 /// Several stores, in any number of processes, may use one file at once: all on one host, for a
 /// write-ahead log does not work over a network, and all of one user, whoever only reads included:
 /// the log and its index, beside the file, are whose process made them, and to others the file is
-/// `store_read_only`. Commands of one are atomic to the others. A process that holds a store must
-/// not go on using it after `fork`.
+/// `store_read_only`. Commands of one are atomic to the others.
 ///
 /// The file has one time, which all its stores and transactions share. The first of them after a
 /// boot of the host begins it at the date, or at the latest time in the file if that is later; then
