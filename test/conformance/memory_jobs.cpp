@@ -3,6 +3,7 @@
 
 #include "conformance/memory_driver.hpp"
 #include "conformance/suite.hpp"
+#include "conformance/whole_worker.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -33,6 +34,11 @@ BOOST_AUTO_TEST_CASE(R4_in_long_histories) {
 }
 
 BOOST_AUTO_TEST_CASE(R4_in_a_crowd) { memory_keeps_promises_in_a_crowd<job_commands>(); }
+
+BOOST_AUTO_TEST_CASE(a_worker_and_its_handlers_keep_theirs) {
+  boost::asio::io_context io;
+  weir_test::whole_worker{io, memory_store{io.get_executor()}}.keeps_its_promises();
+}
 
 BOOST_AUTO_TEST_SUITE_END()
 

@@ -3,6 +3,7 @@
 
 #include "conformance/nats_driver.hpp"
 #include "conformance/suite.hpp"
+#include "conformance/whole_worker.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/test/unit_test.hpp>
@@ -30,6 +31,11 @@ BOOST_AUTO_TEST_CASE(keep_every_promise) {
   weir::testing::report found;
   weir::testing::suite::of<weir::testing::job_commands>(driver, found);
   weir::testing::require_nats(found);
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_and_its_handlers_keep_theirs) {
+  nats_jobs_driver driver;
+  weir_test::whole_worker_on(driver);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,6 +3,7 @@
 
 #include "conformance/postgres_driver.hpp"
 #include "conformance/suite.hpp"
+#include "conformance/whole_worker.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -52,6 +53,11 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_whatever_the_plans_are) {
   s.only = "generated";
   s.histories = 20;
   postgres_keeps_every_promise<job_commands>("enable_hashjoin = off", s);
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_and_its_handlers_keep_theirs) {
+  postgres_test::bed on;
+  weir_test::whole_worker{on.io, on.store}.keeps_its_promises();
 }
 
 // Each of these defects, put back into the schema, is found.

@@ -2,6 +2,7 @@
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
 #include "conformance/sqlite_process.hpp"
+#include "conformance/whole_worker.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -18,6 +19,11 @@ BOOST_AUTO_TEST_CASE(keep_every_promise_in_manual_time) {
 
 BOOST_AUTO_TEST_CASE(keep_every_promise_from_one_process_and_between_four) {
   processes_keep_every_promise<job_commands>("sqlite_jobs_helper/one_of_them");
+}
+
+BOOST_AUTO_TEST_CASE(a_worker_and_its_handlers_keep_theirs) {
+  sqlite_test::bed on;
+  weir_test::whole_worker{on.io, on.store}.keeps_its_promises();
 }
 
 BOOST_AUTO_TEST_SUITE_END()
