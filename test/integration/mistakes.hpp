@@ -12,6 +12,7 @@
 #include "weir/quota.hpp"
 #include "weir/rate_limiter.hpp"
 #include "weir/uniqueness.hpp"
+#include "weir/worker.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/system/system_error.hpp>
@@ -71,6 +72,16 @@ template <class Store, class Command>
   store.async_execute(c, [&](weir::error_code ec, typename Command::result const&) { out = ec; });
   BOOST_TEST_REQUIRE(happens(io, [&] { return out.has_value(); }));
   return *out;
+}
+
+/// How a worker ends by itself, which nobody stops.
+template <class Store>
+[[nodiscard]] weir::error_code end_of_a_worker(boost::asio::io_context& io, Store const& store) {
+  weir::worker worker{store};
+  std::optional<weir::error_code> ended;
+  worker.async_run([&](weir::error_code ec) { ended = ec; });
+  BOOST_TEST_REQUIRE(happens(io, [&] { return ended.has_value(); }));
+  return *ended;
 }
 
 /// The first thing that is told while a command is executed, or at its end.

@@ -41,6 +41,17 @@ BOOST_AUTO_TEST_CASE(F86_what_the_server_has_against_us_is_told) {
   row("nats.wrong_password", "nats://me:wrong@" + at, port_of(s));
 }
 
+BOOST_AUTO_TEST_CASE(F85_a_worker_ends_where_it_is_refused_for_good) {
+  server s{{"--user", "me", "--pass", "secret"}};
+  auto const at = "@127.0.0.1:" + std::to_string(s.port());
+  bed denied{nats_address::parse("nats://me:wrong" + at).value()};
+  BOOST_TEST((weir_test::end_of_a_worker(denied.io, denied.store) == errc::permission_denied));
+  auto o = brisk();
+  o.create_stream = false;
+  bed unmade{nats_address::parse("nats://me:secret" + at).value(), o};
+  BOOST_TEST((weir_test::end_of_a_worker(unmade.io, unmade.store) == errc::schema_outdated));
+}
+
 BOOST_AUTO_TEST_CASE(F86_an_option_that_is_wrong_is_named) {
   server s;
   auto o = brisk();

@@ -67,6 +67,19 @@ BOOST_AUTO_TEST_CASE(F87_a_forgotten_migration_is_named) {
       {{database, "DATABASE"}, {std::to_string(the_server().port()), "PORT"}});
 }
 
+BOOST_AUTO_TEST_CASE(F85_a_worker_ends_where_it_is_refused_for_good) {
+  boost::asio::io_context io;
+  postgres_store const unmigrated{io.get_executor(), the_server().conninfo(bed::fresh("")),
+                                  quick()};
+  BOOST_TEST((weir_test::end_of_a_worker(io, unmigrated) == errc::schema_outdated));
+
+  bed on;
+  on.db.must("CREATE ROLE mere LOGIN");
+  postgres_store const denied{on.io.get_executor(),
+                              the_server().conninfo(on.database) + " user=mere", quick()};
+  BOOST_TEST((weir_test::end_of_a_worker(on.io, denied) == errc::permission_denied));
+}
+
 BOOST_AUTO_TEST_CASE(F86_an_option_that_is_wrong_is_named) {
   auto o = quick();
   o.schema = "Weir";

@@ -60,6 +60,15 @@ BOOST_AUTO_TEST_CASE(F86_what_the_server_has_against_us_is_told) {
   row("redis.too_old", url_of(old), port_of(old));
 }
 
+BOOST_AUTO_TEST_CASE(F85_a_worker_ends_where_it_is_refused_for_good) {
+  server s{{"--requirepass", "secret"}};
+  bed denied{s.address().authenticate("wrong"), hasty()};
+  BOOST_TEST((weir_test::end_of_a_worker(denied.io, denied.store) == errc::permission_denied));
+  s.ask("-a secret config set maxmemory-policy allkeys-lru");
+  bed forgetful{s.address().authenticate("secret"), hasty()};
+  BOOST_TEST((weir_test::end_of_a_worker(forgetful.io, forgetful.store) == errc::store_evicts));
+}
+
 BOOST_AUTO_TEST_CASE(F86_an_option_that_is_wrong_is_named) {
   server s;
   auto o = hasty();

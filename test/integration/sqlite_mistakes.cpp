@@ -43,6 +43,16 @@ BOOST_AUTO_TEST_CASE(F86_what_is_wrong_with_the_file_is_told) {
   row("sqlite.in_memory", ":memory:", home);
 }
 
+BOOST_AUTO_TEST_CASE(F85_a_worker_ends_where_it_is_refused_for_good) {
+  directory const home;
+  connection{home.file("app.db")}.must("CREATE TABLE orders (n); PRAGMA user_version = 7");
+  boost::asio::io_context io;
+  sqlite_store const foreign{io.get_executor(), home.file("app.db"), quick()};
+  BOOST_TEST((weir_test::end_of_a_worker(io, foreign) == errc::store_foreign));
+  sqlite_store const nowhere{io.get_executor(), ":memory:", quick()};
+  BOOST_TEST((weir_test::end_of_a_worker(io, nowhere) == errc::invalid_option));
+}
+
 BOOST_AUTO_TEST_CASE(F86_an_option_that_is_wrong_is_named) {
   bed on;
   BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
