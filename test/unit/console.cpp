@@ -4,6 +4,7 @@
 #include "weir/console.hpp"
 
 #include "weir/clock/manual.hpp"
+#include "weir/console/explain.hpp"
 #include "weir/console/guard.hpp"
 #include "weir/console/html.hpp"
 #include "weir/console/query.hpp"
@@ -421,7 +422,8 @@ BOOST_AUTO_TEST_CASE(a_queue_that_is_held_back_is_explained_in_a_store_of_many_s
   weir::memory_options with;
   with.shards = 8;
   fixture f{{}, with};
-  std::string_view const text = "The queue is held back";
+  std::string_view const text = "The queue is held back for a time: a limit of all its jobs was "
+                                "reached, or somebody has snoozed it.";
   auto const due = f.add("mail", {});
   BOOST_TEST(!has(f.get(target_of_job("/job", "mail", due)), text));
   BOOST_TEST(f.store.execute(command::snooze_queue{"mail", 1h}).has_value());
@@ -451,6 +453,33 @@ BOOST_AUTO_TEST_CASE(a_job_of_the_same_key_that_runs_is_found_behind_many_record
   auto const waits = f.add("mail", job);
   BOOST_TEST(has(f.get(target_of_job("/job", "mail", waits)),
                  to_string(runs) + " has the same unique key"));
+}
+
+BOOST_AUTO_TEST_CASE(workers_that_are_busy_or_stop_are_why_a_job_waits) {
+  weir::detail::known_workers known;
+  known.is_all = true;
+  auto& worker = known.alive.emplace_back();
+  worker.name = "the one";
+  worker.concurrency = 2;
+  worker.busy = 2;
+  worker.kinds.resize(1);
+  worker.kinds.front().kind = "kind";
+  weir::job job;
+  job.kind = "kind";
+  auto const why = [&](bool waits) {
+    weir::detail::explanation out;
+    auto const* const limits = weir::detail::explain_workers(known, 1, "mail", job, waits, out);
+    BOOST_TEST(limits == worker.find_kind("kind"));
+    BOOST_TEST_REQUIRE(out.because.size() == 1U);
+    BOOST_TEST(out.because.front().second.find("the one") != std::string::npos);
+    return out.because.front().first;
+  };
+  BOOST_TEST(why(true) == "workers_busy");
+  BOOST_TEST(why(false) == "workers");
+  worker.busy = 1;
+  BOOST_TEST(why(true) == "workers");
+  worker.stopping = true;
+  BOOST_TEST(why(true) == "workers_stopping");
 }
 
 BOOST_AUTO_TEST_CASE(pages_lead_to_each_other_and_none_is_long) {

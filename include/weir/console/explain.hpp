@@ -231,7 +231,8 @@ inline boost::asio::awaitable<void> explain_waiting(console_queue q, std::string
     auto const held = co_await is_held_back(q, name);
     if (held.value_or(false)) {
       say("queue_held",
-          "The queue is held back for a time, as a limit of all its jobs was reached.");
+          "The queue is held back for a time: a limit of all its jobs was reached, or somebody has "
+          "snoozed it.");
     }
   }
   if (holds_while_waiting(j.strategy)) {
