@@ -4,6 +4,7 @@
 #ifndef WEIR_TEST_SIMULATION_WORKER_JOBS_HPP
 #define WEIR_TEST_SIMULATION_WORKER_JOBS_HPP
 
+#include "weir/codec.hpp"
 #include "weir/job_traits.hpp"
 #include "weir/quota.hpp"
 #include "weir/time.hpp"
@@ -56,6 +57,7 @@ inline constexpr std::uint32_t few = 1;
 template <>
 struct weir::job_traits<simulated::plain_job> {
   static constexpr std::string_view kind = "plain";
+  static constexpr cbor_codec codec{};
   static constexpr std::uint32_t max_attempts = 3;
   static constexpr duration timeout = std::chrono::seconds{6};
   static constexpr duration deadline = std::chrono::minutes{1};
@@ -63,6 +65,7 @@ struct weir::job_traits<simulated::plain_job> {
 template <>
 struct weir::job_traits<simulated::limited_job> {
   static constexpr std::string_view kind = "limited";
+  static constexpr message_pack_codec codec{};
   static constexpr std::uint32_t max_attempts = 4;
   static constexpr std::uint32_t concurrency = simulated::few;
   static std::string concurrency_key(simulated::limited_job const& j) {

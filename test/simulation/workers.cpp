@@ -242,7 +242,7 @@ class workers final : public simulated_program<engine_type> {
           on{n},
           store{n.make_store()},
           ids{n.ids()},
-          queue{store, ids},
+          queue{store, ids, n.clock()},
           worker{store, p.knobs_.work, n.clock(),
                  weir::default_retry_backoff{
                      weir::capped_backoff{weir::exponential_backoff{200ms}, 5s}},
@@ -257,7 +257,7 @@ class workers final : public simulated_program<engine_type> {
     node<engine>& on;
     store_type store;
     weir::id_source ids;
-    weir::job_queue<store_type> queue;
+    weir::job_queue<store_type, simulated_clock> queue;
     worker_type worker;
     bool stopping = false;
   };
@@ -465,10 +465,26 @@ class workers final : public simulated_program<engine_type> {
     if (jobs.size() == 1) {
       auto [ec, made] = co_await p->queue.async_enqueue(std::as_const(jobs.front()), o, token);
       if (ec == weir::errc::unique_conflict) all.in_.in.reach(rare_state::conflict_rejected);
+      if (!ec && !queue.empty() && d.chance(10)) co_await wait_for(p, std::move(queue), made.id);
     } else {
       std::span<Job const> const many{jobs};
       co_await p->queue.async_enqueue_many(many, o, token);
     }
+  }
+
+  /// A wait ends with its job, and not before.
+  static asio::awaitable<void> wait_for(process_pointer p, std::string queue, job_id id) {
+    auto& all = p->all;
+    weir::job_wait_options const often{.poll = all.knobs_.work.poll};
+    auto [ec, ended] = co_await p->queue.async_wait(queue, id, often, token);
+    if (ec) co_return;
+    auto const& known = all.in_.audits.jobs.find(queue)->records;
+    auto const r = known.find(id);
+    bool const has_ended =
+        ended ? is_terminal(ended->state) : r == known.end() || is_terminal(r->second.state);
+    all.in_.in.expect(has_ended, "R4", [&] {
+      return "the wait for " + weir::testing::to_text(id) + " ended before it";
+    });
   }
 
   /// A kind that no worker knows, and a payload that is not the job's.
