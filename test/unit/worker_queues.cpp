@@ -394,9 +394,9 @@ BOOST_AUTO_TEST_CASE(F74_claims_of_many_queues_are_under_way_at_once) {
 BOOST_AUTO_TEST_CASE(a_quiet_tenant_waits_for_few_claims_of_a_busy_one) {
   // Ten hands, and jobs of 10 ms: a claim of a quantum is 10 ms of work. There is a look after
   // five.
-  fill("busy", 5000);
-  auto const waits = [&](auto on, weir::duration most_wait) {
-    auto w = counting(std::move(on), {.concurrency = 10});
+  fill("busy", 12'000);
+  auto const waits = [&](auto on, weir::duration most_wait, weir::worker_options const& options) {
+    auto w = counting(std::move(on), options);
     begin(w);
     for (int i = 0; i != 20; ++i) {
       pass(37ms);
@@ -412,8 +412,15 @@ BOOST_AUTO_TEST_CASE(a_quiet_tenant_waits_for_few_claims_of_a_busy_one) {
     w.stop();
     pass(11s);
   };
-  waits(store, 8 * 10ms);
-  waits(slow{store, clock, 4ms}, 8 * 10ms + 3 * 4ms);
+  weir::worker_options const equal{.concurrency = 10};
+  waits(store, 8 * 10ms, equal);
+  waits(slow{store, clock, 4ms}, 8 * 10ms + 3 * 4ms, equal);
+  // A hundred of its jobs, ten claims, for each of the quiet one's.
+  weir::worker_options const weighted{.concurrency = 10,
+                                      .queues = {{.name = "busy", .weight = 100}, {}}};
+  waits(store, (8 + 10) * 10ms, weighted);
+  waits(slow{store, clock, 4ms}, (8 + 10) * 10ms + 3 * 4ms, weighted);
+  BOOST_TEST(stats("busy").pending > 0U);
 }
 
 BOOST_AUTO_TEST_CASE(no_more_is_claimed_than_there_are_hands_and_outcomes_to_be_stored) {
