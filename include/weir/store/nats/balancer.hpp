@@ -238,8 +238,9 @@ class nats_balancer final : public nats_feed, public std::enable_shared_from_thi
 
   void read(nats_link& on, std::uint32_t part) {
     if (std::exchange(reading_, true)) return;
-    auto const q = std::make_shared<nats_question>(
-        [weak = weak_from_this(), part, epoch = epoch_](error_code ec, nats_reply const* reply) {
+    auto const q =
+        std::make_shared<nats_question>([weak = weak_from_this(), part, epoch = epoch_](
+                                            error_code ec, nats_reply const* reply, bool) {
           auto const self = weak.lock();
           if (!self || epoch != self->epoch_) return;
           self->reading_ = false;

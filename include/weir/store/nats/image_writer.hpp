@@ -73,28 +73,16 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
  private:
   static constexpr int at_a_time = 4;
 
-  class exchange final : public nats_request {
-   public:
-    exchange(std::shared_ptr<nats_image_writing> writing,
-             std::function<void(nats_reply const&)> then)
-        : writing_{std::move(writing)},
-          then_{std::move(then)} {}
-    [[nodiscard]] bool wanted() const noexcept override { return !writing_->over_by_now(); }
-    void answered(nats_reply const& r) override {
-      if (!writing_->over()) then_(r);
-    }
-    void failed(error_code, bool) override { writing_->end(); }
-
-   private:
-    std::shared_ptr<nats_image_writing> writing_;
-    std::function<void(nats_reply const&)> then_;
-  };
-
   void ask(std::string subject, std::string data, std::function<void(nats_reply const&)> then,
            std::optional<std::uint64_t> expected = {}) {
     auto const on = link_.lock();
     if (!on || over_by_now()) return end();
-    auto const r = std::make_shared<exchange>(shared_from_this(), std::move(then));
+    auto const r =
+        std::make_shared<nats_question>([self = shared_from_this(), then = std::move(then)](
+                                            error_code, nats_reply const* reply, bool) {
+          if (!reply) return self->end();
+          if (!self->over()) then(*reply);
+        });
     r->subject = std::move(subject);
     r->data = std::move(data);
     r->expected = expected;

@@ -51,8 +51,11 @@ class nats_job_requests : public nats_feed, public std::enable_shared_from_this<
            std::optional<std::uint64_t> expected = {}, std::string note = {}) {
     auto const on = link();
     if (!on) return otherwise(make_error_code(errc::closed), false);
-    auto const r =
-        std::make_shared<exchange>(shared_from_this(), std::move(then), std::move(otherwise));
+    auto const r = std::make_shared<nats_question>(
+        [self = shared_from_this(), then = std::move(then),
+         otherwise = std::move(otherwise)](error_code why, nats_reply const* reply, bool given) {
+          reply ? then(*reply) : otherwise(why, given);
+        });
     r->subject = std::move(subject);
     r->data = std::move(data);
     r->expected = expected;
@@ -115,22 +118,6 @@ class nats_job_requests : public nats_feed, public std::enable_shared_from_this<
   }
 
  private:
-  class exchange final : public nats_request {
-   public:
-    exchange(std::shared_ptr<nats_job_requests> from, on_reply then, on_failure otherwise)
-        : from_{std::move(from)},
-          then_{std::move(then)},
-          otherwise_{std::move(otherwise)} {}
-    [[nodiscard]] bool wanted() const noexcept override { return true; }
-    void answered(nats_reply const& r) override { then_(r); }
-    void failed(error_code why, bool given) override { otherwise_(why, given); }
-
-   private:
-    std::shared_ptr<nats_job_requests> from_;
-    on_reply then_;
-    on_failure otherwise_;
-  };
-
   std::weak_ptr<nats_link> const link_;
   std::uint32_t const shard_;
   std::uint64_t epoch_ = 0;  // of what was asked for

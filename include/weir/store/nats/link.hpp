@@ -327,7 +327,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   void greet() {
     after(options_.connect_timeout, [](nats_link& l) { l.hang_up(); });
     auto const sent = system_clock{}.steady_now();
-    ask(names_.info(), counting_, [this, sent](error_code ec, nats_reply const* reply) {
+    ask(names_.info(), counting_, [this, sent](error_code ec, nats_reply const* reply, bool) {
       if (ec) return not_greeted(ec);
       auto const info = read_stream_info(reply->data());
       if (info.error == static_cast<int>(nats_code::stream_not_found)) {
@@ -341,9 +341,10 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   }
   void create() {
     auto const sent = system_clock{}.steady_now();
-    ask(names_.create(), stream_config_, [this, sent](error_code ec, nats_reply const* reply) {
-      ec ? not_greeted(ec) : greeted(read_stream_info(reply->data()), sent);
-    });
+    ask(names_.create(), stream_config_,
+        [this, sent](error_code ec, nats_reply const* reply, bool) {
+          ec ? not_greeted(ec) : greeted(read_stream_info(reply->data()), sent);
+        });
   }
   void not_greeted(error_code ec) {
     if (!socket_) return;  // it has ended
@@ -382,7 +383,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   /// Reads what is noted of the time.
   void look_for_note(std::optional<time_point> last, std::function<void(error_code)> then) {
     auto const q = std::make_shared<nats_question>(
-        [this, last, then = std::move(then)](error_code ec, nats_reply const* reply) {
+        [this, last, then = std::move(then)](error_code ec, nats_reply const* reply, bool) {
           if (ec) return then(ec);
           auto const found = read_record(*reply);
           if (found.has_error()) return then(found.error());
@@ -403,7 +404,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   void note_time() {
     auto const note = time_.due(system_clock{}.steady_now());
     if (!note || !up_ || refused_ || !may_note_) return;
-    auto const q = std::make_shared<nats_question>([this](error_code ec, nats_reply const*) {
+    auto const q = std::make_shared<nats_question>([this](error_code ec, nats_reply const*, bool) {
       if (ec == nats_not_permitted()) may_note_ = false;
     });
     q->subject = names_.time();
@@ -459,7 +460,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
       return hang_up();
     }
     auto const sent = system_clock{}.steady_now();
-    ask(names_.info(), counting_, [this, sent](error_code ec, nats_reply const* reply) {
+    ask(names_.info(), counting_, [this, sent](error_code ec, nats_reply const* reply, bool) {
       if (ec == nats_not_permitted()) served();
       if (ec) return;
       auto const info = read_stream_info(reply->data());

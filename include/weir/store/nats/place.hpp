@@ -179,40 +179,16 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
 
   // -------------------------------------------------------------------------------- the owner
 
-  class lookup final : public nats_request {
-   public:
-    explicit lookup(std::weak_ptr<nats_place> from) : from_{std::move(from)} {}
-    [[nodiscard]] bool wanted() const noexcept override { return true; }
-    void answered(nats_reply const& r) override {
-      if (auto const on = from_.lock()) on->found(read_record(r));
-    }
-    void failed(error_code why, bool given) override {
-      if (auto const on = from_.lock()) on->not_found(why, given);
-    }
-
-   private:
-    std::weak_ptr<nats_place> const from_;
-  };
-  class claim final : public nats_request {
-   public:
-    explicit claim(std::weak_ptr<nats_place> from) : from_{std::move(from)} {}
-    [[nodiscard]] bool wanted() const noexcept override { return true; }
-    void answered(nats_reply const& r) override {
-      if (auto const on = from_.lock()) on->claimed(read_written(r.data()));
-    }
-    void failed(error_code why, bool given) override {
-      if (auto const on = from_.lock()) on->not_claimed(why, given);
-    }
-
-   private:
-    std::weak_ptr<nats_place> const from_;
-  };
-
   /// Asks who is the owner. What is asked for meanwhile goes where it went before.
   void look() {
     auto const on = link_.lock();
     if (!on || std::exchange(looking_, true)) return;
-    auto const r = std::make_shared<lookup>(weak_from_this());
+    auto const r = std::make_shared<nats_question>(
+        [weak = weak_from_this()](error_code why, nats_reply const* reply, bool given) {
+          auto const self = weak.lock();
+          if (!self) return;
+          reply ? self->found(read_record(*reply)) : self->not_found(why, given);
+        });
     r->subject = on->names().direct_get(on->names().owner(part_));
     on->submit(r);
   }
@@ -307,7 +283,12 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
       on.follow(on.names().questions(claim_), service_);
       if (!service_) return;  // that has ended the connection
     }
-    auto const r = std::make_shared<claim>(weak_from_this());
+    auto const r = std::make_shared<nats_question>(
+        [weak = weak_from_this()](error_code why, nats_reply const* reply, bool given) {
+          auto const self = weak.lock();
+          if (!self) return;
+          reply ? self->claimed(read_written(reply->data())) : self->not_claimed(why, given);
+        });
     r->subject = on.names().owner(part_);
     r->data = std::string{tag} + claim_;
     r->expected = sequence_;
@@ -350,7 +331,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     say_nobody_is(on);
   }
   void say_nobody_is(nats_link& on) {
-    auto const r = std::make_shared<nats_question>([](error_code, nats_reply const*) {});
+    auto const r = std::make_shared<nats_question>([](error_code, nats_reply const*, bool) {});
     r->subject = on.names().owner(part_);
     r->data = tag;
     r->expected = sequence_;

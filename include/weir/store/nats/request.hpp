@@ -65,16 +65,16 @@ class nats_hinted {
   virtual void hinted(std::string const& record) = 0;
 };
 
-/// A question of a link's own, on one connection. `then(error_code, nats_reply const*)` hears the
-/// answer, or why there is none: null.
+/// A question that is wanted whatever happens. `then(error_code, nats_reply const*, bool given)`
+/// hears the answer, or why there is none: null, and whether it was given to a connection.
 class nats_question final : public nats_request {
  public:
-  using heard = std::function<void(error_code, nats_reply const*)>;
+  using heard = std::function<void(error_code, nats_reply const*, bool given)>;
 
   explicit nats_question(heard then) : then_{std::move(then)} {}
   [[nodiscard]] bool wanted() const noexcept override { return true; }
-  void answered(nats_reply const& r) override { then_({}, &r); }
-  void failed(error_code why, bool) override { then_(why, nullptr); }
+  void answered(nats_reply const& r) override { then_({}, &r, true); }
+  void failed(error_code why, bool given) override { then_(why, nullptr, given); }
 
  private:
   heard then_;

@@ -101,7 +101,7 @@ class nats_reserve : public std::enable_shared_from_this<nats_reserve> {
     auto const on = link_.lock();
     if (!on || !on->up() || std::exchange(looking_, true)) return;
     auto const q = std::make_shared<nats_question>(
-        [self = shared_from_this()](error_code ec, nats_reply const* reply) {
+        [self = shared_from_this()](error_code ec, nats_reply const* reply, bool) {
           self->looking_ = false;
           auto const info = ec ? nats_stream_info{.error = 1} : read_stream_info(reply->data());
           self->unheard_ = info.error != 0;
@@ -192,7 +192,7 @@ class nats_reserve : public std::enable_shared_from_this<nats_reserve> {
       on->tell(on->names().hint(on->names().reserves() + process_));
     }
     auto const q = std::make_shared<nats_question>(
-        [self = shared_from_this()](error_code ec, nats_reply const* reply) {
+        [self = shared_from_this()](error_code ec, nats_reply const* reply, bool) {
           self->removed(!ec && nats_json::error(nats_json::parse(reply->data())) == 0);
         });
     q->subject = on->names().purge();
@@ -212,7 +212,7 @@ class nats_reserve : public std::enable_shared_from_this<nats_reserve> {
     filling_ = true;
     auto const q =
         std::make_shared<nats_question>([self = shared_from_this(), of = on->connection(),
-                                         n = *next](error_code ec, nats_reply const* reply) {
+                                         n = *next](error_code ec, nats_reply const* reply, bool) {
           self->filled(n, ec ? ec : read_written(reply->data()).failed, of);
         });
     q->subject = on->names().reserve(name_, *next);
