@@ -54,8 +54,6 @@ namespace weir::detail {
 /// written: the replica is brought to where the log was when it was asked for, and answers then.
 class nats_job_keeper final : public nats_job_room {
  public:
-  using waiter = std::shared_ptr<parked<error_code, hint>>;
-
   /// @param common the reserve of all that is in the store
   nats_job_keeper(std::shared_ptr<nats_link> const& link, std::uint32_t shard,
                   std::shared_ptr<nats_reserve> common)
@@ -70,25 +68,18 @@ class nats_job_keeper final : public nats_job_room {
   }
 
   /// Resumes it when there is reason to ask for jobs.
-  void await(bool schedules, waiter w) {
+  void await(bool schedules, nats_waiter w) {
     if (current() && any_due(schedules)) {
-      wake(w);
-      return;
+      nats_wake(w);
+    } else {
+      line_of(schedules).add(std::move(w));
     }
-    auto& all = lines_[schedules ? 1 : 0];
-    if (all.waiting.size() >= all.crowded) {
-      std::erase_if(all.waiting, [](waiter const& v) { return !v->waiting(); });
-      all.crowded = 2 * all.waiting.size() + 8;
-    }
-    all.waiting.push_back(std::move(w));
   }
 
   /// Nobody will ask here again: what is known of the shard is forgotten once all is answered that
   /// was asked.
   void leave() {
-    for (auto& all : lines_) {
-      for (auto const& w : std::exchange(all.waiting, {})) wake(w);
-    }
+    for (auto& line : lines_) line.wake_all();
     auto const on = link();
     if (!on) return;
     if (!idle()) {
@@ -113,12 +104,6 @@ class nats_job_keeper final : public nats_job_room {
     std::vector<call> calls;
     std::uint64_t stored = 0;  // its sequence, once that is known
     bool doubtful = false;     // whether it arrived is not known
-  };
-
-  /// Who waits for a scan's queues.
-  struct line {
-    std::deque<waiter> waiting;
-    std::size_t crowded = 8;
   };
 
   /// Nothing waits for an answer.
@@ -160,8 +145,7 @@ class nats_job_keeper final : public nats_job_room {
     for (auto& c : waiting_.take()) route(std::move(c));
     // What made a queue due was read, but for what is in an image.
     for (bool const schedules : {false, true}) {
-      if (!any_due(schedules)) continue;
-      for (auto const& w : std::exchange(lines_[schedules ? 1 : 0].waiting, {})) wake(w);
+      if (any_due(schedules)) line_of(schedules).wake_all();
     }
     flush_soon();
   }
@@ -200,11 +184,8 @@ class nats_job_keeper final : public nats_job_room {
     for (auto& [id, f] : std::exchange(flights_, {})) {
       for (auto const& c : f.calls) c->fail(errc::outcome_unknown);
     }
-    if (why == errc::closed) {
-      for (auto& all : lines_) {
-        for (auto const& w : std::exchange(all.waiting, {})) wake(w, why);
-      }
-    }
+    if (why != errc::closed) return;
+    for (auto& line : lines_) line.wake_all(why);
   }
 
   // --------------------------------------------------------------------------------- what is read
@@ -292,8 +273,7 @@ class nats_job_keeper final : public nats_job_room {
       nats_batch_writer batch{id, on->stamp()};
       flight f;
       while (!outgoing_.empty() && f.calls.size() != most_commands) {
-        auto c = std::move(outgoing_.front());
-        outgoing_.pop_front();
+        auto c = take_first(outgoing_);
         if (!c->leaves()) continue;
         auto const before = batch.size();
         c->write(batch);
@@ -418,7 +398,7 @@ class nats_job_keeper final : public nats_job_room {
     });
     for (; i != calls.size(); ++i) calls[i]->fail(errc::outcome_unknown);
     for (bool const schedules : {false, true}) {
-      if (to.shard().take_event(schedules)) wake_one(lines_[schedules ? 1 : 0].waiting);
+      if (to.shard().take_event(schedules)) line_of(schedules).wake_one();
     }
     // Whoever's message it was that is one too many: nobody else, and somebody, if not this time
     // then the next.
@@ -446,20 +426,7 @@ class nats_job_keeper final : public nats_job_room {
     return replica().shard().any_due(schedules, now.latest());
   }
 
-  static void wake_one(std::deque<waiter>& waiters) {
-    while (!waiters.empty()) {
-      auto const first = std::move(waiters.front());
-      waiters.pop_front();
-      if (wake(first)) return;
-    }
-  }
-  static bool wake(waiter const& w, error_code ec = {}) noexcept {
-    try {
-      return w->resume(ec, hint{});
-    } catch (...) {  // it could not be posted; a hint promises nothing
-      return false;
-    }
-  }
+  [[nodiscard]] nats_waiters& line_of(bool schedules) noexcept { return lines_[schedules ? 1 : 0]; }
 
   [[nodiscard]] std::shared_ptr<nats_job_keeper> self() {
     return std::static_pointer_cast<nats_job_keeper>(shared_from_this());
@@ -477,7 +444,7 @@ class nats_job_keeper final : public nats_job_room {
   std::deque<std::pair<std::uint64_t, call>> due_;  // whose barrier is known
   bool asking_ = false;
   std::uint64_t barrier_ = 0;
-  std::array<line, 2> lines_;  // for the jobs, and for the schedules
+  std::array<nats_waiters, 2> lines_;  // for the jobs, and for the schedules
   bool image_due_ = false;
   nats_image_writer images_;
   steady_time read_at_{};  // the last message

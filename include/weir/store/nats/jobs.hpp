@@ -11,6 +11,7 @@
 #include "weir/store/nats/job_keeper.hpp"
 #include "weir/store/nats/link.hpp"
 #include "weir/store/nats/reserve.hpp"
+#include "weir/store/nats/waiting.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -73,9 +74,9 @@ class nats_jobs {
     if (auto const error = wrong(shard)) return call->fail(error);
     of(shard).submit(std::move(call));
   }
-  void await(command::await_jobs const& c, nats_job_keeper::waiter w) {
+  void await(command::await_jobs const& c, nats_waiter w) {
     if (auto const error = wrong(c.shard)) {
-      w->resume(error, hint{});
+      nats_wake(w, error);
       return;
     }
     of(c.shard).await(c.schedules, std::move(w));

@@ -145,14 +145,12 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   /// Waits for jobs of the shard. One wait of this process is for all that wait here.
   void await(command::await_jobs const& c, nats_operation<command::await_jobs> op) {
     auto const on = link_.lock();
-    if (!on || on->closed()) return wake(op, errc::closed);
-    if (state_ == state::mine || state_ == state::nobodys) return await_here(c, std::move(op));
-    auto& line = line_of(c.schedules);
-    if (line.waiting.size() >= line.crowded) {
-      std::erase_if(line.waiting, [](auto const& w) { return !w->waiting(); });
-      line.crowded = 2 * line.waiting.size() + 8;
+    if (!on || on->closed()) {
+      nats_wake(op, errc::closed);
+      return;
     }
-    line.waiting.push_back(std::move(op));
+    if (state_ == state::mine || state_ == state::nobodys) return await_here(c, std::move(op));
+    line_of(c.schedules).waiting.add(std::move(op));
     if (state_ == state::theirs) arm(c.schedules);
     if (state_ == state::unknown) look();
   }
@@ -377,7 +375,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     execute_here(waiting_.take());
     execute_here(take_outgoing());
     for (bool const schedules : {false, true}) {
-      for (auto& w : std::exchange(line_of(schedules).waiting, {})) {
+      for (auto& w : line_of(schedules).waiting.take()) {
         await_here({part_ - nats_key_parts, schedules}, std::move(w));
       }
     }
@@ -440,9 +438,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     drop_service();
     drop_former();
     for (auto const& e : waiting_.take()) e->fail(errc::closed);
-    for (auto& line : lines_) {
-      for (auto const& w : std::exchange(line.waiting, {})) wake(w, errc::closed);
-    }
+    for (auto& line : lines_) line.waiting.wake_all(errc::closed);
   }
   void heard(nats_reply const&) override {}
 
@@ -587,12 +583,6 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     auto all = std::exchange(large_, {});
     for (auto& e : std::exchange(outgoing_, {})) all.push_back(std::move(e));
     return all;
-  }
-  [[nodiscard]] static std::shared_ptr<nats_errand> take_first(
-      std::deque<std::shared_ptr<nats_errand>>& from) {
-    auto first = std::move(from.front());
-    from.pop_front();
-    return first;
   }
   [[nodiscard]] static bool is_wait(nats_errand const& e) noexcept {
     return e.matter() == nats_matter::wait_for_permit || e.matter() == nats_matter::wait_for_jobs;
@@ -847,17 +837,14 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   /// An arm behind which nobody waits would take a hint from others.
   [[nodiscard]] bool is_of_use(nats_errand const& e) noexcept {
     if (e.matter() != nats_matter::wait_for_jobs) return true;
-    for (auto& line : lines_) {
-      std::erase_if(line.waiting, [](auto const& w) { return !w->waiting(); });
-    }
+    for (auto& line : lines_) line.waiting.drop_ended();
     return anybody_waits();
   }
 
   // ---------------------------------------------------------------------------- waits for jobs
 
   struct waiters {
-    std::deque<nats_operation<command::await_jobs>> waiting;
-    std::size_t crowded = 8;
+    nats_waiters waiting;
     bool armed = false;
   };
 
@@ -884,23 +871,9 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   void armed(bool schedules, error_code ec) {
     auto& line = line_of(schedules);
     line.armed = false;
-    while (!ec && !line.waiting.empty()) {
-      auto const w = std::move(line.waiting.front());
-      line.waiting.pop_front();
-      if (wake(w)) break;
-    }
+    if (!ec) line.waiting.wake_one();
     // After a refusal it is armed again with the next wait.
     if (state_ == state::theirs && (!ec || ec == errc::timed_out)) arm(schedules);
-  }
-  static bool wake(nats_operation<command::await_jobs> const& w, error_code ec = {}) noexcept {
-    try {
-      return w->resume(ec, hint{});
-    } catch (...) {  // it could not be posted; a hint promises nothing
-      return false;
-    }
-  }
-  static void wake(nats_operation<command::await_jobs> const& w, errc e) noexcept {
-    wake(w, make_error_code(e));
   }
 
   std::weak_ptr<nats_link> const link_;

@@ -5,17 +5,27 @@
 #define WEIR_STORE_NATS_WAITING_HPP
 
 #include "weir/clock/system.hpp"
+#include "weir/command/permits.hpp"
 #include "weir/detail/alarm.hpp"
 #include "weir/detail/outage.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
 #include "weir/store/nats/socket.hpp"
 #include "weir/time.hpp"
 
+#include <cstddef>
 #include <deque>
 #include <memory>
 #include <utility>
 
 namespace weir::detail {
+
+template <class T>
+[[nodiscard]] T take_first(std::deque<T>& from) {
+  auto first = std::move(from.front());
+  from.pop_front();
+  return first;
+}
 
 /// Those who wait until they can be served, in the order of their patience. In the strand of the
 /// link.
@@ -49,8 +59,7 @@ class nats_waiting {
   void sweep(std::shared_ptr<void> owner, nats_strand const& strand) {
     auto const now = system_clock{}.steady_now();
     while (!all_.empty() && (!all_.front()->wanted() || all_.front()->give_up_at <= now)) {
-      auto const who = std::move(all_.front());
-      all_.pop_front();
+      auto const who = take_first(all_);
       who->lose_patience(state_->gives_up());
     }
     if (all_.empty()) return;
@@ -61,6 +70,50 @@ class nats_waiting {
   std::shared_ptr<outage> const state_;
   std::deque<std::shared_ptr<T>> all_;
   alarm<system_clock> timer_;
+};
+
+/// A wait for a hint.
+using nats_waiter = std::shared_ptr<parked<error_code, hint>>;
+
+/// Ends one. False: it had ended, or its end could not be posted; a hint promises nothing.
+inline bool nats_wake(nats_waiter const& w, error_code ec = {}) noexcept {
+  try {
+    return w->resume(ec, hint{});
+  } catch (...) {
+    return false;
+  }
+}
+
+/// Waits for hints, of which one is woken at a time, the first one first.
+class nats_waiters {
+ public:
+  void add(nats_waiter w) {
+    if (all_.size() >= crowded_) {
+      drop_ended();
+      crowded_ = 2 * all_.size() + 8;
+    }
+    all_.push_back(std::move(w));
+  }
+  /// Those that have ended count until they are dropped.
+  [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
+  void drop_ended() {
+    std::erase_if(all_, [](auto const& w) { return !w->waiting(); });
+  }
+
+  void wake_one() {
+    while (!all_.empty()) {
+      if (nats_wake(take_first(all_))) return;
+    }
+  }
+  void wake_all(error_code ec = {}) {
+    for (auto const& w : take()) nats_wake(w, ec);
+  }
+  /// All of them, which do not wait here any more.
+  [[nodiscard]] std::deque<nats_waiter> take() noexcept { return std::exchange(all_, {}); }
+
+ private:
+  std::deque<nats_waiter> all_;
+  std::size_t crowded_ = 8;
 };
 
 }  // namespace weir::detail

@@ -8,9 +8,9 @@
 #include "weir/command/permits.hpp"
 #include "weir/detail/alarm.hpp"
 #include "weir/error.hpp"
-#include "weir/parking.hpp"
 #include "weir/store/nats/permits.hpp"
 #include "weir/store/nats/record.hpp"
+#include "weir/store/nats/waiting.hpp"
 #include "weir/time.hpp"
 
 #include <algorithm>
@@ -21,8 +21,6 @@
 #include <vector>
 
 namespace weir::detail {
-
-using nats_waiter = std::shared_ptr<parked<error_code, hint>>;
 
 /// The keeper of a key's permits, who also knows who waits for a hint. While somebody does, it
 /// looks at the poll interval, and at once when it is told to: so a lost message delays, and
@@ -37,12 +35,15 @@ class nats_permit_keeper final : public nats_keeper<nats_permits> {
   }
 
   void wait(std::string holder, nats_waiter op) {
-    if (owns() && should_ask(remembered(), holder, remembered_time())) return wake(op, {});
+    if (owns() && should_ask(remembered(), holder, remembered_time())) {
+      nats_wake(op);
+      return;
+    }
     // Another process that has given a wait up, and waits again, may not have told so.
     auto const before =
         std::ranges::find(waiters_, holder, &std::pair<std::string, nats_waiter>::first);
     if (before != waiters_.end()) {
-      wake(std::exchange(before->second, std::move(op)), {});
+      nats_wake(std::exchange(before->second, std::move(op)));
     } else {
       waiters_.emplace_back(std::move(holder), std::move(op));
     }
@@ -71,7 +72,7 @@ class nats_permit_keeper final : public nats_keeper<nats_permits> {
     std::erase_if(waiters_, [&](auto const& w) {
       if (!w.second->waiting()) return true;
       if (!should_ask(state, w.first, now)) return false;
-      wake(w.second, {});
+      nats_wake(w.second);
       return true;
     });
     if (!waiters_.empty()) look_later();
@@ -86,18 +87,12 @@ class nats_permit_keeper final : public nats_keeper<nats_permits> {
   }
   void look_failed(error_code ec) override {
     sleep_.stop();
-    for (auto const& w : std::exchange(waiters_, {})) wake(w.second, ec);
+    for (auto const& w : std::exchange(waiters_, {})) nats_wake(w.second, ec);
   }
   void again() {
     std::erase_if(waiters_, [](auto const& w) { return !w.second->waiting(); });
     if (waiters_.empty()) return;
     owns() ? looked(remembered(), remembered_time()) : look();
-  }
-  static void wake(nats_waiter const& w, error_code ec) noexcept {
-    try {
-      w->resume(ec, hint{});
-    } catch (...) {  // it could not be posted; a hint promises nothing
-    }
   }
 
   std::vector<std::pair<std::string, nats_waiter>> waiters_;
