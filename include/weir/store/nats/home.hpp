@@ -28,6 +28,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace weir::detail {
@@ -73,11 +74,12 @@ template <class C>
     std::shared_ptr<std::atomic<std::size_t>> const& pending) {
   if constexpr (command::waits_for_event<C>) {
     return std::make_shared<nats_wait<C>>(std::move(op), c);
-  } else if constexpr (nats_key_command<C>) {
-    using state = typename nats_state_of<C>::type;
-    return std::make_shared<nats_command<state, C>>(std::move(op), c, told, pending);
+  } else if constexpr (!std::is_void_v<nats_state_of<C>>) {
+    return std::make_shared<nats_command<nats_state_of<C>, C>>(std::move(op), c, told, pending);
   } else {
-    static_assert(!requires { c.key; }, "a command of a key needs its nats_state_of (table.hpp)");
+    static_assert(
+        !requires { c.key; },
+        "no record (permits.hpp, locks.hpp, buckets.hpp) applies this command of a key");
     return std::make_shared<nats_job_call_of<C>>(std::move(op), c, told, pending);
   }
 }

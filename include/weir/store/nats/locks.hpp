@@ -10,9 +10,9 @@
 #include "weir/rule/locks.hpp"
 #include "weir/store/nats/bytes.hpp"
 #include "weir/store/nats/errand.hpp"
+#include "weir/store/nats/store_time.hpp"
 #include "weir/time.hpp"
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -62,15 +62,15 @@ class nats_lock {
   }
 
   result<lock_grant> apply(command::acquire_lock c, time_point now, duration doubt) {
-    c.ttl = longer(c.ttl, doubt);
+    c.ttl = nats_longer(c.ttl, doubt);
     auto out = rule::apply(lock_, c, now, last_fence_);
-    if (out.has_value() && out->granted) out->expires_in = shorter(out->expires_in, doubt);
+    if (out.has_value() && out->granted) out->expires_in = nats_shorter(out->expires_in, doubt);
     return out;
   }
   result<lease_renewal> apply(command::renew_lock c, time_point now, duration doubt) {
-    c.ttl = longer(c.ttl, doubt);
+    c.ttl = nats_longer(c.ttl, doubt);
     auto out = rule::apply(lock_, c, now);
-    if (out.has_value()) out->expires_in = shorter(out->expires_in, doubt);
+    if (out.has_value()) out->expires_in = nats_shorter(out->expires_in, doubt);
     return out;
   }
   result<lease_release> apply(command::release_lock const& c, time_point now, duration) {
@@ -84,15 +84,6 @@ class nats_lock {
 
  private:
   static constexpr std::string_view tag = "weir:l1\n";
-
-  // What is added to the life of a lease because the server's time is not known exactly. A holder
-  // counts without it.
-  [[nodiscard]] static constexpr duration longer(duration a, duration b) noexcept {
-    return a > duration::max() - b ? duration::max() : a + b;
-  }
-  [[nodiscard]] static constexpr duration shorter(duration a, duration b) noexcept {
-    return std::max(a - b, duration::zero());
-  }
 
   rule::lock_state lock_;
   std::uint64_t last_fence_ = 0;

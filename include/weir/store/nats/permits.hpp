@@ -10,6 +10,7 @@
 #include "weir/rule/permits.hpp"
 #include "weir/store/nats/bytes.hpp"
 #include "weir/store/nats/errand.hpp"
+#include "weir/store/nats/store_time.hpp"
 #include "weir/time.hpp"
 
 #include <algorithm>
@@ -64,16 +65,16 @@ class nats_permits {
   }
 
   result<permit_grant> apply(command::acquire_permit c, time_point now, duration doubt) {
-    c.ttl = saturating_sum(c.ttl, doubt);
-    if (c.patience > duration::zero()) c.patience = saturating_sum(c.patience, doubt);
+    c.ttl = nats_longer(c.ttl, doubt);
+    if (c.patience > duration::zero()) c.patience = nats_longer(c.patience, doubt);
     auto out = rule::apply(line_, c, now, last_fence_);
-    if (out.has_value() && out->granted) out->expires_in = without(out->expires_in, doubt);
+    if (out.has_value() && out->granted) out->expires_in = nats_shorter(out->expires_in, doubt);
     return out;
   }
   result<lease_renewal> apply(command::renew_permit c, time_point now, duration doubt) {
-    c.ttl = saturating_sum(c.ttl, doubt);
+    c.ttl = nats_longer(c.ttl, doubt);
     auto out = rule::apply(line_, c, now);
-    if (out.has_value()) out->expires_in = without(out->expires_in, doubt);
+    if (out.has_value()) out->expires_in = nats_shorter(out->expires_in, doubt);
     return out;
   }
   result<lease_release> apply(command::release_permit const& c, time_point now, duration) {
@@ -92,15 +93,6 @@ class nats_permits {
 
   /// Is there something that those who wait should be told? Asked once.
   [[nodiscard]] bool news() noexcept { return std::exchange(news_, false); }
-
-  // What is added to the lives of leases because the server's time is not known exactly. A holder
-  // counts without it.
-  [[nodiscard]] static constexpr duration saturating_sum(duration a, duration b) noexcept {
-    return a > duration::max() - b ? duration::max() : a + b;
-  }
-  [[nodiscard]] static constexpr duration without(duration a, duration b) noexcept {
-    return std::max(a - b, duration::zero());
-  }
 
  private:
   static constexpr std::string_view tag = "weir:p1\n";

@@ -40,6 +40,15 @@ struct nats_now {
   }
 };
 
+// The life of a lease is longer by the doubt, since the server's time is not known exactly. A
+// holder counts without it.
+[[nodiscard]] constexpr duration nats_longer(duration life, duration doubt) noexcept {
+  return life > duration::max() - doubt ? duration::max() : life + doubt;
+}
+[[nodiscard]] constexpr duration nats_shorter(duration life, duration doubt) noexcept {
+  return std::max(life - doubt, duration::zero());
+}
+
 /// The time for a record that was written at `seen`, which this process has known for `known_for`.
 /// Time does not run backwards from one process to another. A `seen` that is a
 /// year ahead is damaged, and says nothing.

@@ -4,9 +4,6 @@
 #ifndef WEIR_STORE_NATS_TABLE_HPP
 #define WEIR_STORE_NATS_TABLE_HPP
 
-#include "weir/command/buckets.hpp"
-#include "weir/command/locks.hpp"
-#include "weir/command/permits.hpp"
 #include "weir/detail/string_hash.hpp"
 #include "weir/error.hpp"
 #include "weir/rule/shards.hpp"
@@ -17,6 +14,7 @@
 #include "weir/store/nats/record.hpp"
 #include "weir/store/nats/reserve.hpp"
 #include "weir/store/nats/waits.hpp"
+#include "weir/time.hpp"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
@@ -31,35 +29,15 @@
 
 namespace weir::detail {
 
-/// What kind of record a command is about.
-template <class C>
-struct nats_state_of {};
-template <>
-struct nats_state_of<command::acquire_permit> : std::type_identity<nats_permits> {};
-template <>
-struct nats_state_of<command::renew_permit> : std::type_identity<nats_permits> {};
-template <>
-struct nats_state_of<command::release_permit> : std::type_identity<nats_permits> {};
-template <>
-struct nats_state_of<command::inspect_permits> : std::type_identity<nats_permits> {};
-template <>
-struct nats_state_of<command::acquire_lock> : std::type_identity<nats_lock> {};
-template <>
-struct nats_state_of<command::renew_lock> : std::type_identity<nats_lock> {};
-template <>
-struct nats_state_of<command::release_lock> : std::type_identity<nats_lock> {};
-template <>
-struct nats_state_of<command::inspect_lock> : std::type_identity<nats_lock> {};
-template <>
-struct nats_state_of<command::take> : std::type_identity<nats_bucket> {};
-template <>
-struct nats_state_of<command::peek_bucket> : std::type_identity<nats_bucket> {};
-template <>
-struct nats_state_of<command::refund> : std::type_identity<nats_bucket> {};
-template <>
-struct nats_state_of<command::reset_bucket> : std::type_identity<nats_bucket> {};
+template <class State, class C>
+concept nats_state_for = requires(State& s, C const& c) { s.apply(c, time_point{}, duration{}); };
 
-template <class C> concept nats_key_command = requires { typename nats_state_of<C>::type; };
+/// The record that a command is about; void: none.
+template <class C>
+using nats_state_of = std::conditional_t<
+    nats_state_for<nats_permits, C>, nats_permits,
+    std::conditional_t<nats_state_for<nats_lock, C>, nats_lock,
+                       std::conditional_t<nats_state_for<nats_bucket, C>, nats_bucket, void>>>;
 
 /// Keys are in so many parts, each of which has an owner (place.hpp).
 inline constexpr std::uint32_t nats_key_parts = 8;
