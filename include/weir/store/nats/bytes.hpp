@@ -7,10 +7,12 @@
 #include <boost/endian/conversion.hpp>
 #include <boost/hash2/fnv1a.hpp>
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 // What the records of the store are written in: little-endian numbers of 64 bits, and texts behind
 // their lengths.
@@ -19,6 +21,13 @@ namespace weir::detail {
 /// Of the numbers in a record that grow, such as fences: more is damage, and would come to an end
 /// (F97).
 inline constexpr std::uint64_t nats_largest_number = std::uint64_t{1} << 62U;
+
+/// Reads decimal digits, and nothing beside them.
+template <class T>
+[[nodiscard]] bool nats_digits(std::string_view text, T& out) noexcept {
+  auto const [end, ec] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return ec == std::errc{} && end == text.data() + text.size();
+}
 
 /// Tells what was damaged from what was written.
 [[nodiscard]] inline std::uint64_t nats_checksum(std::string_view of) noexcept {

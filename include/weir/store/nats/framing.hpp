@@ -4,15 +4,15 @@
 #ifndef WEIR_STORE_NATS_FRAMING_HPP
 #define WEIR_STORE_NATS_FRAMING_HPP
 
+#include "weir/store/nats/bytes.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 namespace weir::detail {
 
@@ -111,8 +111,7 @@ class nats_framing {
   }
   [[nodiscard]] static bool number(std::string_view text, std::uint64_t& out) noexcept {
     constexpr std::size_t longest = 10;
-    auto const [end, ec] = std::from_chars(text.data(), text.data() + text.size(), out);
-    return ec == std::errc{} && end == text.data() + text.size() && text.size() <= longest;
+    return text.size() <= longest && nats_digits(text, out);
   }
 
   [[nodiscard]] static bool read_info(std::string_view text, std::string& out) {

@@ -4,16 +4,15 @@
 #ifndef WEIR_STORE_NATS_LOG_INFO_HPP
 #define WEIR_STORE_NATS_LOG_INFO_HPP
 
+#include "weir/store/nats/bytes.hpp"
 #include "weir/store/nats/reply.hpp"
 #include "weir/store/nats/server_time.hpp"
 #include "weir/time.hpp"
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 namespace weir::detail {
 
@@ -61,13 +60,9 @@ struct nats_logged {
 /// Empty: it is none.
 [[nodiscard]] inline std::optional<nats_logged> read_logged(nats_reply const& message) {
   nats_logged out;
-  auto const digits = message.header("Nats-Sequence");
-  auto const [end, ec] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), out.sequence);
   auto const time = nats_time(message.header("Nats-Time-Stamp"));
-  if (ec != std::errc{} || end != digits.data() + digits.size() || out.sequence == 0 || !time) {
-    return std::nullopt;
-  }
+  bool const numbered = nats_digits(message.header("Nats-Sequence"), out.sequence);
+  if (!numbered || out.sequence == 0 || !time) return std::nullopt;
   out.time = *time;
   out.data = message.data();
   out.note = message.header(nats_note_header);

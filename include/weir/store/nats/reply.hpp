@@ -5,6 +5,7 @@
 #define WEIR_STORE_NATS_REPLY_HPP
 
 #include "weir/error.hpp"
+#include "weir/store/nats/bytes.hpp"
 #include "weir/store/nats/server_time.hpp"
 #include "weir/time.hpp"
 
@@ -13,14 +14,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -215,9 +214,7 @@ struct nats_record {
   auto const digits = reply.header("Nats-Sequence");
   auto const status = reply.header("Status");
   if (digits.empty() && status.empty()) return read_leader(reply.data());
-  auto const [end, ec] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), out.sequence);
-  if (ec == std::errc{} && end == digits.data() + digits.size() && out.sequence != 0) {
+  if (nats_digits(digits, out.sequence) && out.sequence != 0) {
     out.value = reply.data();
     out.stored = nats_time(reply.header("Nats-Time-Stamp"));
     return out;
@@ -262,10 +259,7 @@ struct nats_stream_info {
       for (auto const& subject : subjects->items()) {
         auto const digits = std::string_view{subject.key()}.substr(subject.key().rfind('.') + 1);
         std::size_t number = 0;
-        auto const [end, ec] =
-            std::from_chars(digits.data(), digits.data() + digits.size(), number);
-        if (ec == std::errc{} && end == digits.data() + digits.size())
-          out.numbers.push_back(number);
+        if (nats_digits(digits, number)) out.numbers.push_back(number);
       }
     }
   }

@@ -16,14 +16,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -64,7 +62,7 @@ struct nats_table_note {
     auto const end = text.rfind(' ');
     if (end == text.npos) return std::nullopt;
     std::uint64_t sum = 0;
-    if (!number(text.substr(end + 1), sum) || sum != nats_checksum(text.substr(0, end))) {
+    if (!nats_digits(text.substr(end + 1), sum) || sum != nats_checksum(text.substr(0, end))) {
       return std::nullopt;
     }
     auto rest = text.substr(0, end);
@@ -75,9 +73,9 @@ struct nats_table_note {
     };
     std::uint32_t answers = 0;
     duration::rep stored = 0;
-    if (word() != form || !number(word(), answers) || answers != nats_wire_version ||
-        !number(word(), out.begin) || !number(word(), out.position) || !number(word(), stored) ||
-        !number(word(), out.digest)) {
+    if (word() != form || !nats_digits(word(), answers) || answers != nats_wire_version ||
+        !nats_digits(word(), out.begin) || !nats_digits(word(), out.position) ||
+        !nats_digits(word(), stored) || !nats_digits(word(), out.digest)) {
       return std::nullopt;
     }
     out.stored = time_point{duration{stored}};
@@ -92,12 +90,6 @@ struct nats_table_note {
 
  private:
   static constexpr std::string_view form = "1";
-
-  template <class T>
-  [[nodiscard]] static bool number(std::string_view text, T& out) noexcept {
-    auto const [end, ec] = std::from_chars(text.data(), text.data() + text.size(), out);
-    return ec == std::errc{} && end == text.data() + text.size();
-  }
 };
 
 /// Mixes values into a number, a word at a time. Each answer goes through it: to write it down and
