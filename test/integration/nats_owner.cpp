@@ -34,6 +34,8 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -88,6 +90,50 @@ command::acquire_permit acquire(std::string_view key, std::string_view holder,
   return {key, holder, limit, lasting, {}};
 }
 command::take one_token(std::string_view key, quota const& q) { return {key, {&q, 1}}; }
+
+/// A process that asks the owner of many shards, who answers when he is told to: with a refusal.
+struct refused_everywhere {
+  static constexpr std::uint32_t shards = 64;
+
+  explicit refused_everywhere(server& s) : all{s}, who{s} {
+    BOOST_TEST(one(command::inspect_lock{"elsewhere"}).has_value());  // there is a stream
+    detail::nats_put_answer(refusal, 0, make_error_code(errc::store_full), hint{});
+    who.answer(names.questions("strange"), refusal);
+    for (int i = 0; queues.size() != shards; ++i) {
+      auto const queue = "queue " + std::to_string(i);
+      queues.emplace(rule::shard_of(queue, shards), queue);
+    }
+    for (std::uint32_t i = 0; i != shards; ++i) {
+      who.publish(names.owner(detail::nats_key_parts + i), "weir:o1 strange");
+    }
+    for (auto const& [n, queue] : queues) ask(command::read_queue_stats{queue});
+    BOOST_TEST_REQUIRE(all_end(shards));  // so that it knows whom to ask
+  }
+  static nats_options options() {
+    auto o = asking();
+    o.shards = shards;
+    return o;
+  }
+  template <class C>
+  void ask(C const& c) {
+    one.store.async_execute(
+        c, [this](error_code ec, auto const&) { ended += ec == errc::store_full ? 1 : 0; });
+  }
+  /// Answers until so many have ended.
+  bool all_end(std::size_t many) {
+    return happens(all.io, [&] {
+      (void)who.answer_what_was_asked();
+      return ended == many;
+    });
+  }
+
+  together all;
+  via one{all, all.add(options())};
+  stranger who;
+  std::string refusal = detail::nats_answer_piece(detail::nats_piece::whole, 0);
+  std::map<std::size_t, std::string> queues{};  // by their shards
+  std::size_t ended = 0;
+};
 
 /// Says that somebody is the owner who is not weir's.
 void claim_for(stranger& who, std::string_view key, std::string const& name) {
@@ -471,43 +517,53 @@ BOOST_AUTO_TEST_CASE(F60_what_waits_for_room_for_its_answer_holds_up_nothing_els
 
 BOOST_AUTO_TEST_CASE(F60_the_answers_of_all_shards_that_may_come_together_are_bounded) {
   server s;
-  together all{s};
-  auto o = asking();
-  o.shards = 64;
-  via one{all, all.add(o)};
-  BOOST_TEST(one(command::inspect_lock{"elsewhere"}).has_value());  // there is a stream
-  stranger who{s};
-  std::string refused;
-  detail::nats_put_answer(refused, 0, make_error_code(errc::store_full), hint{});
-  who.answer(names.questions("strange"),
-             detail::nats_answer_piece(detail::nats_piece::whole, 0) += refused);
-  std::map<std::size_t, std::string> queues;  // by their shards
-  for (int i = 0; queues.size() != o.shards; ++i) {
-    auto const queue = "queue " + std::to_string(i);
-    queues.emplace(rule::shard_of(queue, o.shards), queue);
-  }
-  for (std::uint32_t i = 0; i != o.shards; ++i) {
-    who.publish(names.owner(detail::nats_key_parts + i), "weir:o1 strange");
-  }
-  std::size_t ended = 0;
-  auto const ends = [&](error_code ec, auto const&) { ended += ec == errc::store_full ? 1 : 0; };
-  auto const all_end = [&](std::size_t many) {
-    return happens(all.io, [&] {
-      (void)who.answer_what_was_asked();
-      return ended == many;
+  refused_everywhere r{s};
+  for (auto const& [n, queue] : r.queues) r.ask(command::peek_jobs{queue, 100});
+  BOOST_TEST(r.one(command::inspect_lock{"elsewhere"}).has_value());  // and it has asked
+  auto const asked = static_cast<std::size_t>(r.who.answer_what_was_asked("queue"));
+  BOOST_TEST(asked * limits::answer_bytes <= 64U << 20U);
+  BOOST_TEST(r.all_end(std::size_t{2} * r.shards));
+}
+
+// Of all other shards each asks for small answers all the time, and one answer comes at a time.
+BOOST_AUTO_TEST_CASE(F60_a_large_answer_is_not_passed_by_small_ones_for_ever) {
+  server s;
+  refused_everywhere r{s};
+  std::string const& large = r.queues.begin()->second;
+  int answers = 0;
+  std::function<void(std::string const&)> const ask = [&](std::string const& queue) {
+    r.one.store.async_execute(command::peek_jobs{queue, 1}, [&](error_code ec, auto const&) {
+      ++answers;
+      if (ec == errc::store_full) ask(queue);
     });
   };
-  for (auto const& [n, queue] : queues) {
-    one.store.async_execute(command::read_queue_stats{queue}, ends);
+  for (auto const& [n, queue] : r.queues) {
+    if (queue != large) ask(queue);
   }
-  BOOST_TEST_REQUIRE(all_end(o.shards));  // so that it knows whom to ask
-  for (auto const& [n, queue] : queues) {
-    one.store.async_execute(command::peek_jobs{queue, 100}, ends);
+  BOOST_TEST(r.one(command::inspect_lock{"elsewhere"}).has_value());  // and it has asked
+  r.ask(command::peek_jobs{large, 100});
+  auto const nothing = detail::nats_question_tag.size() + 2;  // is asked, but for a sign of life
+  std::deque<std::string> open;
+  int said = 0;
+  bool asked = false;
+  for (int i = 1; i <= 2 * static_cast<int>(r.shards) && !asked; ++i) {
+    BOOST_TEST_REQUIRE(happens(r.all.io, [&] {
+      for (auto const& [to, question] : r.who.questions()) {
+        asked = asked || question.find(large) != question.npos;
+        if (question.size() > nothing) {
+          open.push_back(to);
+        } else {
+          r.who.say(to, detail::nats_answer_piece(detail::nats_piece::alive, 0));
+        }
+      }
+      if (said < i && !open.empty()) {
+        r.who.say(detail::take_first(open), r.refusal);
+        said = i;
+      }
+      return answers == i;
+    }));
   }
-  BOOST_TEST(one(command::inspect_lock{"elsewhere"}).has_value());  // and it has asked
-  auto const asked = static_cast<std::size_t>(who.answer_what_was_asked("queue"));
-  BOOST_TEST(asked * limits::answer_bytes <= 64U << 20U);
-  BOOST_TEST(all_end(2 * o.shards));
+  BOOST_TEST(asked);
 }
 
 BOOST_AUTO_TEST_CASE(what_fits_into_the_log_fits_into_a_question) {

@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace nats_test {
 
@@ -71,9 +72,9 @@ class stranger {
     answer_ = std::move(said);
     write("SUB " + subject + " 3\r\n");
   }
-  /// Answers what has come until now. @return how many questions that were, with this in them
-  int answer_what_was_asked(std::string_view what = {}) {
-    int answered = 0;
+  /// What has come there until now: where each question is answered, and what it is.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> questions() {
+    std::vector<std::pair<std::string, std::string>> out;
     write("PING\r\n");
     for (auto said = line(); said != "PONG"; said = line()) {
       if (!said.starts_with("MSG ")) continue;
@@ -82,8 +83,20 @@ class stranger {
       std::string to;
       std::size_t size = 0;
       words >> word >> word >> word >> to >> size;
-      answered += take(size).find(what) != std::string::npos ? 1 : 0;
-      write("PUB " + to + " " + std::to_string(answer_.size()) + "\r\n" + answer_ + "\r\n");
+      out.emplace_back(to, take(size));
+    }
+    return out;
+  }
+  /// Publishes, and waits for nothing.
+  void say(std::string const& to, std::string_view data) {
+    write("PUB " + to + " " + std::to_string(data.size()) + "\r\n" + std::string{data} + "\r\n");
+  }
+  /// Answers that. @return how many questions that were, with this in them
+  int answer_what_was_asked(std::string_view what = {}) {
+    int answered = 0;
+    for (auto const& [to, asked] : questions()) {
+      answered += asked.find(what) != std::string::npos ? 1 : 0;
+      say(to, answer_);
     }
     return answered;
   }

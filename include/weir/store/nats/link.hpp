@@ -11,6 +11,7 @@
 #include "weir/id_source.hpp"
 #include "weir/parking.hpp"
 #include "weir/store/nats/address.hpp"
+#include "weir/store/nats/answer_room.hpp"
 #include "weir/store/nats/connection.hpp"
 #include "weir/store/nats/conversation.hpp"
 #include "weir/store/nats/dial.hpp"
@@ -140,23 +141,8 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     if (owners_) owners_->drop(r.number);
   }
 
-  /// May an answer of so many bytes be asked for? A server, which keeps 64 MiB, ends the connection
-  /// of who is too slow for what comes (F60). One may come in any case.
-  /// @param share bytes of what comes already that are of the same part, which must not hold up
-  ///              others
-  [[nodiscard]] bool has_room_for(std::size_t answer, std::size_t share) const noexcept {
-    bool const fair = share == 0 || share + answer <= most_coming / options_.shards;
-    return coming_ == 0 || (fair && coming_ + answer <= most_coming);
-  }
-  /// So many bytes may come.
-  void expect(std::size_t answer) noexcept { coming_ += answer; }
-  /// They have, or will not.
-  void came(std::size_t answer) {
-    coming_ -= answer;
-    for (auto const& then : std::exchange(for_room_, {})) then();
-  }
-  /// Does something when there is room for more.
-  void when_there_is_room(std::function<void()> then) { for_room_.push_back(std::move(then)); }
+  /// For answers of owners.
+  [[nodiscard]] nats_answer_room& room() noexcept { return room_; }
 
   /// Is it wanted, and permitted, that others ask this process?
   [[nodiscard]] bool may_own() const noexcept { return may_own_ && options_.owner; }
@@ -546,7 +532,6 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
            (address.urls().size() == 1 ? "" : " and others");
   }
 
-  static constexpr std::size_t most_coming = 60U << 20U;  // bytes of answers
   static constexpr int most_greetings = 4;
   static constexpr int most_silent = 2;    // beats, as the options say
   static constexpr int most_unserved = 5;  // beats, as the options say
@@ -579,8 +564,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
                                                      // socket
   std::shared_ptr<nats_conversation> owners_;        // with owners of parts, likewise
   std::vector<bool> owned_;                          // parts
-  std::size_t coming_ = 0;                           // bytes that answers of owners may have
-  std::vector<std::function<void()>> for_room_;      // for more of them
+  nats_answer_room room_{options_.shards};
   bool may_own_ = true;
   bool may_note_ = true;  // the time
   std::uint64_t overtaken_ = 0;

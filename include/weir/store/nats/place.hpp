@@ -66,6 +66,7 @@ class nats_asking final : public nats_request, public std::enable_shared_from_th
   bool later = false;                                   // the first version does not know it
   std::size_t open = 0;      // those that were not; a question without any has one
   std::size_t coming = 0;    // bytes that their answers may have
+  std::string owner{};       // the process that is asked
   std::uint64_t order = 0;   // in the order in which they were asked
   steady_time since{};       // when it was asked
   bool waits = false;        // for hints, which may come late or never
@@ -450,12 +451,12 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     state_ = state::unknown;
     if (auto const taken = std::exchange(taken_, {})) taken(false);
     busy_ = 0;
-    came(coming_);
     pulse_.stop();
     watching_ = false;
     if (on) on->owns(part_, false);
     for (auto const& [number, q] : open) {
       q->over = true;
+      came(*q, q->coming);
       if (on) on->forget_question(*q);
       ask_elsewhere(*q, false);
     }
@@ -507,6 +508,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     while (state_ == state::theirs && !(outgoing_.empty() && large_.empty())) {
       auto const q = std::make_shared<nats_asking>(weak_from_this());
       nats_begin_question(q->data, on->options().shards);
+      q->owner = nats_claims::process_of(owner_);
       while (q->errands.size() != most_commands) {
         auto e = next(*on);
         if (!e) break;
@@ -541,17 +543,16 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
         }
         ++e->asked;
         q->waits = waits;
-        q->coming += e->answer_bytes();
-        coming_ += e->answer_bytes();
-        on->expect(e->answer_bytes());
+        expect(*on, *q, e->answer_bytes());
         q->errands.push_back(std::move(e));
         if (q->later || q->data.size() >= batch_size) break;
       }
       if (q->errands.empty()) break;
       give(*on, q);
     }
+    if (large_.empty()) on->room().wants_none(this);
     if (large_.empty() || std::exchange(wants_room_, true)) return;
-    on->when_there_is_room([weak = weak_from_this()] {
+    on->room().wait([weak = weak_from_this()] {
       auto const self = weak.lock();
       auto const link = self ? self->link_.lock() : nullptr;
       if (!link) return;
@@ -561,9 +562,10 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   }
   /// The command that is to be asked next. Null: there is none, or no room for its answer. One that
   /// waits for room stays before others that need some, and lets all others pass.
-  [[nodiscard]] std::shared_ptr<nats_errand> next(nats_link const& on) {
+  [[nodiscard]] std::shared_ptr<nats_errand> next(nats_link& on) {
     auto const may_go = [&](nats_errand const& e) {
-      return e.answer_bytes() == 0 || on.has_room_for(e.answer_bytes(), coming_);
+      auto const answer = e.answer_bytes();
+      return answer == 0 || on.room().has(answer, this, coming_, nats_claims::process_of(owner_));
     };
     while (!large_.empty() && !large_.front()->wanted()) large_.pop_front();
     if (!large_.empty() && may_go(*large_.front())) return take_first(large_);
@@ -580,6 +582,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   }
   [[nodiscard]] std::deque<std::shared_ptr<nats_errand>> take_outgoing() {
     wants_room_ = false;  // the connection that was to say so may be another one
+    if (auto const on = link_.lock()) on->room().wants_none(this);
     auto all = std::exchange(large_, {});
     for (auto& e : std::exchange(outgoing_, {})) all.push_back(std::move(e));
     return all;
@@ -614,12 +617,19 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     q->over = true;
     if (open_.erase(q->order) == 0) return;
     if (!q->waits) --busy_;
-    came(q->coming);
+    came(*q, q->coming);
   }
-  /// So many bytes of answers have come, or will not.
-  void came(std::size_t bytes) {
+  /// So many bytes may come as answers to a question.
+  void expect(nats_link& on, nats_asking& q, std::size_t bytes) {
+    q.coming += bytes;
+    coming_ += bytes;
+    on.room().expect(q.owner, bytes);
+  }
+  /// They have, or will not.
+  void came(nats_asking& q, std::size_t bytes) {
+    q.coming -= bytes;
     coming_ -= bytes;
-    if (auto const on = link_.lock(); on && bytes != 0) on->came(bytes);
+    if (auto const on = link_.lock()) on->room().came(q.owner, bytes);
   }
 
   /// Something was heard of a question.
@@ -687,8 +697,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
       auto const e = std::move(q->errands[a->place]);
       q->errands[a->place].reset();
       --q->open;
-      q->coming -= e->answer_bytes();
-      came(e->answer_bytes());
+      came(*q, e->answer_bytes());
       if (nats_is_owners_own(a->error, e->only_reads())) {
         own.push_back(e);
       } else if (a->error == errc::closed) {  // it was not executed: the owner gives up its place
