@@ -16,9 +16,11 @@
 #include "weir/testing/fault_proxy.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/uuid/uuid_io.hpp>
 #include <nlohmann/json.hpp>
@@ -311,6 +313,31 @@ BOOST_AUTO_TEST_CASE(two_that_both_believe_to_be_the_owner_do_no_harm) {
   }
   BOOST_TEST(next(command::inspect_permits{"key", 0}).value().in_use == 13U);
   BOOST_TEST(next(command::read_queue_stats{"queue"}).value().pending == 11U);
+}
+
+// What the context of an owner's handlers does is nothing to others, if the store has another one.
+BOOST_AUTO_TEST_CASE(an_owner_with_a_thread_of_its_own_answers_while_handlers_block) {
+  server s;
+  together all{s};
+  via other{all, all.add(asking())};
+  boost::asio::thread_pool own{1};
+  boost::asio::io_context handlers;
+  nats_store const owner{own.get_executor(), s.address(), owning()};
+  owner.async_run([](error_code) {});
+  bool done = false;
+  owner.async_execute(
+      command::inspect_lock{"key"},
+      boost::asio::bind_executor(handlers.get_executor(),
+                                 [&](error_code, lock_info const&) { done = true; }));
+  BOOST_TEST_REQUIRE(happens(handlers, [&] { return done; }));
+  // Nobody runs its handlers from here on.
+  stranger who{s};
+  auto const before = owner_of(who, "key");
+  BOOST_TEST(other(acquire("key", "me")).value().granted);
+  BOOST_TEST(other(command::inspect_permits{"key", 1}).value().in_use == 1U);
+  BOOST_TEST(owner_of(who, "key") == before);
+  owner.close();
+  own.join();
 }
 
 BOOST_AUTO_TEST_CASE(an_owner_that_was_asked_nothing_for_long_is_no_dead_one) {
