@@ -134,8 +134,7 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     if (!on) return end();
     auto& image = places_[n].image;
     if (!image) return look_at(n + 1, then);
-    ask(on->names().info(),
-        R"({"subjects_filter":")" + on->names().parts(shard_, image->id) + R"("})",
+    ask(on->names().info(), on->names().counting(on->names().parts(shard_, image->id)),
         [this, n, then](nats_reply const& r) {
           auto const said = nats_json::parse(r.data());
           if (nats_stream_error(said) != 0 || !said.is_object() || !said.contains("state")) {
@@ -287,17 +286,15 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
       ++n;
     }
     if (n == places_.size()) return then();
-    ask(on->names().purge(),
-        R"({"filter":")" + on->names().parts(shard_, places_[n].image->id) + R"("})",
-        [this, n, then = std::move(then)](nats_reply const&) { remove_older(n + 1, then); });
+    remove_parts(*on, places_[n].image->id,
+                 [this, n, then = std::move(then)] { remove_older(n + 1, then); });
   }
   /// There is no room for all parts: those that were written would fill what others need (F61).
   void give_up() {
     auto const on = link_.lock();
     if (!on) return end();
     if (std::exchange(gives_up_, true)) return;
-    ask(on->names().purge(), R"({"filter":")" + on->names().parts(shard_, record_.id) + R"("})",
-        [this](nats_reply const&) { end(); });
+    remove_parts(*on, record_.id, [this] { end(); });
   }
   void say() {
     auto const on = link_.lock();
@@ -340,9 +337,11 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     auto const on = link_.lock();
     if (!on) return end();
     auto const& replaced = places_[place_].image;
-    if (!replaced) return clean();
-    ask(on->names().purge(), R"({"filter":")" + on->names().parts(shard_, replaced->id) + R"("})",
-        [this](nats_reply const&) { clean(); });
+    replaced ? remove_parts(*on, replaced->id, [this] { clean(); }) : clean();
+  }
+  void remove_parts(nats_link const& on, std::string const& image, std::function<void()> then) {
+    ask(on.names().purge(), on.names().removing(on.names().parts(shard_, image)),
+        [then = std::move(then)](nats_reply const&) { then(); });
   }
   /// Removes parts of processes that ended before they said that their image is there.
   void clean() {

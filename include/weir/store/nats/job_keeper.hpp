@@ -131,16 +131,9 @@ class nats_job_keeper final : public nats_job_room {
     read_at_ = system_clock{}.steady_now();
     // What was given to the connection before, and is not in the log, is not known to be refused
     // either: a server may still have it.
-    for (auto it = flights_.begin(); it != flights_.end();) {
-      bool const passed = it->second.stored != 0 && it->second.stored <= replica().position();
-      if (!it->second.doubtful && !passed) {
-        ++it;
-        continue;
-      }
-      auto const calls = std::move(it->second.calls);
-      it = flights_.erase(it);
-      for (auto const& c : calls) c->fail(errc::outcome_unknown);
-    }
+    fail_flights([this](flight const& f) {
+      return f.doubtful || (f.stored != 0 && f.stored <= replica().position());
+    });
     doubts_.stop();
     for (auto& c : waiting_.take()) route(std::move(c));
     // What made a queue due was read, but for what is in an image.
@@ -164,26 +157,30 @@ class nats_job_keeper final : public nats_job_room {
     // Also what was acknowledged and not read: a server that has lost power may have lost it.
     for (auto& [n, f] : flights_) f.doubtful = f.doubtful || f.stored != 0;
     auto const until = saturating_add(system_clock{}.steady_now(), on->options().offline_patience);
-    doubts_.start(on->strand(), until, [self = self()] { self->give_up_doubtful(); });
+    doubts_.start(on->strand(), until, [self = self()] {
+      self->fail_flights([](flight const& f) { return f.doubtful; });
+    });
   }
-  void give_up_doubtful() {
+  template <class Which>
+  void fail_flights(Which const& which) {
     for (auto it = flights_.begin(); it != flights_.end();) {
-      if (!it->second.doubtful) {
+      if (which(it->second)) {
+        for (auto const& c : take(it++)) c->fail(errc::outcome_unknown);
+      } else {
         ++it;
-        continue;
       }
-      auto const calls = std::move(it->second.calls);
-      it = flights_.erase(it);
-      for (auto const& c : calls) c->fail(errc::outcome_unknown);
     }
+  }
+  [[nodiscard]] std::vector<call> take(std::map<std::uint64_t, flight>::iterator at) {
+    auto calls = std::move(at->second.calls);
+    flights_.erase(at);
+    return calls;
   }
   void stopped(error_code why) override {
     lost_connection();
     doubts_.stop();
     for (auto const& c : waiting_.take()) c->fail(why);
-    for (auto& [id, f] : std::exchange(flights_, {})) {
-      for (auto const& c : f.calls) c->fail(errc::outcome_unknown);
-    }
+    fail_flights([](flight const&) { return true; });
     if (why != errc::closed) return;
     for (auto& line : lines_) line.wake_all(why);
   }
@@ -307,9 +304,7 @@ class nats_job_keeper final : public nats_job_room {
   void stored(std::uint64_t n, nats_written const& w) {
     auto const at = flights_.find(n);
     if (w.failed == errc::store_full && at != flights_.end()) {
-      auto const calls = std::move(at->second.calls);
-      flights_.erase(at);
-      wait_for_room(calls);
+      wait_for_room(take(at));
       return flush_soon();
     }
     if (w.failed == errc::store_unavailable) return put_off(n);
@@ -344,9 +339,7 @@ class nats_job_keeper final : public nats_job_room {
     auto const at = flights_.find(n);
     if (!on || at == flights_.end()) return fail(n, make_error_code(errc::store_unavailable));
     auto const now = system_clock{}.steady_now();
-    auto const calls = std::move(at->second.calls);
-    flights_.erase(at);
-    for (auto const& c : calls) {
+    for (auto const& c : take(at)) {
       if (!c->refused_at) c->refused_at = now;
       if (now - *c->refused_at >= on->options().offline_patience) {
         c->fail(make_error_code(errc::store_unavailable));
@@ -360,9 +353,7 @@ class nats_job_keeper final : public nats_job_room {
   void fail(std::uint64_t n, error_code ec) {
     auto const at = flights_.find(n);
     if (at == flights_.end()) return;
-    auto const calls = std::move(at->second.calls);
-    flights_.erase(at);
-    for (auto const& c : calls) c->fail(ec);
+    for (auto const& c : take(at)) c->fail(ec);
     flush_soon();
   }
 
@@ -379,10 +370,7 @@ class nats_job_keeper final : public nats_job_room {
       at = std::ranges::find_if(flights_,
                                 [&](auto const& f) { return f.second.stored == message.sequence; });
     }
-    if (at != flights_.end()) {
-      calls = std::move(at->second.calls);
-      flights_.erase(at);
-    }
+    if (at != flights_.end()) calls = take(at);
     std::size_t i = 0;
     read_at_ = system_clock{}.steady_now();
     auto const before = to.since_image();

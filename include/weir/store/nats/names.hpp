@@ -180,8 +180,12 @@ class nats_names {
     out.pop_back();
     return out += std::to_string(number);
   }
-  [[nodiscard]] std::string counting(std::string const& records) const {
+  [[nodiscard]] static std::string counting(std::string const& records) {
     return R"({"subjects_filter":")" + records + R"("})";
+  }
+  /// Of records that are removed.
+  [[nodiscard]] static std::string removing(std::string const& records) {
+    return R"({"filter":")" + records + R"("})";
   }
 
  private:
@@ -189,6 +193,17 @@ class nats_names {
   std::string stream_;
   std::string direct_;
 };
+
+/// What both kinds of streams have alike, and what else this one has.
+[[nodiscard]] inline std::string nats_config(nats_options const& o, std::string const& name,
+                                             std::string const& subject, std::string const& more) {
+  return R"({"name":")" + name + R"(","subjects":[")" + subject +
+         R"("],"retention":"limits","max_msgs":-1,"max_consumers":-1,"max_age":0,"max_bytes":)" +
+         (o.max_bytes == 0 ? "-1" : std::to_string(o.max_bytes)) +
+         R"(,"discard":"new","storage":")" + (o.in_memory ? "memory" : "file") +
+         R"(","num_replicas":)" + std::to_string(o.replicas) +
+         R"(,"allow_direct":true,"deny_delete":false,"deny_purge":false,)" + more + "}";
+}
 
 }  // namespace detail
 
@@ -198,12 +213,8 @@ class nats_names {
 [[nodiscard]] inline std::string nats_stream_config(nats_options const& options) {
   auto const o = detail::bounded(options);
   detail::nats_names const names{std::string{o.prefix}};
-  return R"({"name":")" + names.stream() + R"(","subjects":[")" + names.subjects() +
-         R"("],"retention":"limits","max_msgs_per_subject":1,"max_msgs":-1,"max_consumers":-1,)" +
-         R"("max_age":0,"max_bytes":)" + (o.max_bytes == 0 ? "-1" : std::to_string(o.max_bytes)) +
-         R"(,"discard":"new","storage":")" + (o.in_memory ? "memory" : "file") +
-         R"(","num_replicas":)" + std::to_string(o.replicas) +
-         R"(,"allow_direct":true,"allow_msg_ttl":true,"deny_delete":false,"deny_purge":false})";
+  return detail::nats_config(o, names.stream(), names.subjects(),
+                             R"("max_msgs_per_subject":1,"allow_msg_ttl":true)");
 }
 
 /// The same for the log of a shard of jobs. What is stored is said again, so that every process
@@ -211,13 +222,9 @@ class nats_names {
 [[nodiscard]] inline std::string nats_log_config(nats_options const& options, std::uint32_t shard) {
   auto const o = detail::bounded(options);
   detail::nats_names const names{std::string{o.prefix}};
-  return R"({"name":")" + names.log_stream(shard) + R"(","subjects":[")" + names.log(shard) +
-         R"("],"retention":"limits","max_msgs":-1,"max_consumers":-1,"max_age":0,"max_bytes":)" +
-         (o.max_bytes == 0 ? "-1" : std::to_string(o.max_bytes)) +
-         R"(,"discard":"new","storage":")" + (o.in_memory ? "memory" : "file") +
-         R"(","num_replicas":)" + std::to_string(o.replicas) +
-         R"(,"allow_direct":true,"deny_delete":false,"deny_purge":false,"republish":{"src":")" +
-         names.log(shard) + R"(","dest":")" + names.echo(shard) + R"("}})";
+  return detail::nats_config(o, names.log_stream(shard), names.log(shard),
+                             R"("republish":{"src":")" + names.log(shard) + R"(","dest":")" +
+                                 names.echo(shard) + R"("})");
 }
 
 }  // namespace weir

@@ -196,7 +196,7 @@ class nats_reserve : public std::enable_shared_from_this<nats_reserve> {
           self->removed(!ec && nats_json::error(nats_json::parse(reply->data())) == 0);
         });
     q->subject = on->names().purge();
-    q->data = R"({"filter":")" + on->names().reserve(name_) + R"("})";
+    q->data = on->names().removing(on->names().reserve(name_));
     on->submit(q);
   }
   void fill() {
