@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -81,6 +82,22 @@ BOOST_AUTO_TEST_CASE(F60_smaller_answers_do_not_pass_a_large_one_for_ever) {
   }
   BOOST_TEST(p.ask(waits, large));
   BOOST_TEST(!p.ask(0, small));
+}
+
+BOOST_AUTO_TEST_CASE(F60_smaller_answers_of_other_owners_do_not_pass_a_large_one_for_ever) {
+  std::vector<std::string> owners;
+  for (int i = 0; i != 64; ++i) owners.push_back(std::to_string(i));
+  parts p{64};
+  constexpr std::size_t waits = 63;
+  for (std::size_t part = 0; part != nats_answer_room::most / small; ++part) {
+    BOOST_TEST(p.ask(part, small, owners[part]));
+  }
+  for (std::size_t part = 0; part != 4; ++part) {
+    BOOST_TEST(!p.ask(waits, large, owners[waits]));
+    p.came(part, small, owners[part]);
+    BOOST_TEST(!p.ask(part, small, owners[part]));
+  }
+  BOOST_TEST(p.ask(waits, large, owners[waits]));
 }
 
 BOOST_AUTO_TEST_CASE(F60_a_part_that_waits_no_more_is_in_nobodys_way) {

@@ -26,20 +26,25 @@ class nats_answer_room {
 
   /// May an answer of so many bytes be asked for? One may in any case.
   ///
-  /// What is slow holds up no others: a part has one answer, or its share; and for owners of whom
-  /// nothing comes some room is kept, for one answer of each. A part that is refused for want of
-  /// room is the next one to get some, or smaller answers would pass it for ever.
+  /// A part that is refused for want of room is the next one to get some, or smaller answers would
+  /// pass it for ever. What is slow holds up no others: a part has one answer, or its share; and an
+  /// owner of whom nothing comes gets one past those of an owner that may be mute, for which some
+  /// room is kept.
   /// @param part   that asks
   /// @param coming bytes for it, already
   /// @param owner  the process that is asked
   [[nodiscard]] bool has(std::size_t answer, void const* part, std::size_t coming,
-                         std::string_view owner) noexcept {
+                         std::string_view owner) {
     bool const fair = coming == 0 || coming + answer <= share_;
     bool const first = !of_owner_.contains(owner);
-    bool const turn = next_ == nullptr || next_ == part;
+    bool const next = next_ == nullptr || next_ == part;
+    bool const turn = next || (first && of_owner_.contains(next_owner_));
     bool const fits = coming_ + answer <= (first ? most : most - kept);
-    bool const room = coming_ == 0 || (fair && fits && (first || turn));
-    if (fair && turn) next_ = room ? nullptr : part;
+    bool const room = coming_ == 0 || (fair && fits && turn);
+    if (fair && next) {
+      next_ = room ? nullptr : part;
+      next_owner_ = owner;
+    }
     return room;
   }
   /// A part asks for nothing any more.
@@ -70,6 +75,7 @@ class nats_answer_room {
   std::size_t coming_ = 0;
   std::map<std::string, std::size_t, std::less<>> of_owner_;
   void const* next_ = nullptr;  // part that gets room
+  std::string next_owner_;      // that it asks
   std::vector<std::function<void()>> waiting_;
 };
 
