@@ -107,7 +107,7 @@ MUTANTS = [
      "-2 * on.options().sync_interval", value("-std::chrono::hours{100}"),
      {POWER: ["F58_a_log_is_cut*"]}),
     ("replaced_parts_stay", "the parts of images that are written over stay", WRITER,
-     "if (!replaced) return clean();", instead("return clean();"),
+     "replaced ? remove_parts(*on, replaced->id, [this] { clean(); }) : clean();", instead("clean();"),
      {POWER: ["F58_a_log_lasts*"]}),
     ("lost_end_is_damage", "an image that is ahead of its log is taken for damaged", FEED,
      "return missed(&nats_job_feed::continue_log, least_patience);",
