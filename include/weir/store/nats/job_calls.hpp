@@ -32,12 +32,6 @@ concept nats_job_step = requires(job_shard& s, C const& c, time_point now) {
   { s.apply(c, now) } -> std::same_as<result<typename C::result>>;
 };
 
-/// What a command has come to that was looked at in a shard that knows all that was done before.
-enum class nats_verdict : std::uint8_t {
-  answered,  ///< it has its answer, and changes nothing
-  logged,    ///< it has to be done
-};
-
 /// A command that waits for its answer. Everything but making it is done in the strand of the link.
 class nats_job_call : public nats_errand {
  public:
@@ -46,8 +40,9 @@ class nats_job_call : public nats_errand {
   /// May it change anything, as far as this shard knows? Where it may not, the shard has to be
   /// brought up to date before it is answered from it.
   [[nodiscard]] virtual bool may_change(job_shard& shard, nats_now now) = 0;
-  /// Of one that may change nothing: answers it by a shard that is up to date.
-  [[nodiscard]] virtual nats_verdict look(job_shard& shard, nats_now now) = 0;
+  /// Of one that may change nothing: answers it by a shard that is up to date. False: it has to be
+  /// done.
+  [[nodiscard]] virtual bool look(job_shard& shard, nats_now now) = 0;
   /// How many records it may add.
   [[nodiscard]] virtual std::size_t adds(job_shard& shard, nats_now now) = 0;
   virtual void write(nats_batch_writer& to) const = 0;
@@ -77,18 +72,18 @@ class nats_job_call_of final : public nats_pending<nats_job_call, C> {
       return true;
     }
   }
-  [[nodiscard]] nats_verdict look(job_shard& shard, nats_now now) override {
+  [[nodiscard]] bool look(job_shard& shard, nats_now now) override {
     auto const [from, to] = span(now);
     if constexpr (!nats_logged_command<C>) {
       this->complete(shard.apply(this->command_.get(), from));
-      return nats_verdict::answered;
+      return true;
     } else if constexpr (rests_somewhere) {
       if (auto rests = shard.rests(this->command_.get(), from, to)) {
         this->complete(std::move(*rests));
-        return nats_verdict::answered;
+        return true;
       }
     }
-    return nats_verdict::logged;
+    return false;
   }
   [[nodiscard]] std::size_t adds(job_shard& shard, nats_now now) override {
     if constexpr (requires { shard.unknown(this->command_.get(), now.earliest); }) {

@@ -232,7 +232,7 @@ class nats_job_keeper final : public nats_job_room {
       due_.pop_front();
       if (!c->wanted()) continue;
       auto const now = time();
-      if (c->look(replica().shard(), now) == nats_verdict::logged) log(c, now);
+      if (!c->look(replica().shard(), now)) log(c, now);
     }
   }
 

@@ -154,19 +154,16 @@ class nats_batch_writer {
     if constexpr (requires { c.at_least; }) newest_ = newest_ || c.at_least;
     compact_writer to{bytes_};
     if (nats_put_command(to, c, told)) extended_ = true;
-    ++commands_;
   }
 
   /// Takes the last command off again.
   /// @param size what it was before that
   void cut(std::size_t size) {
     bytes_.resize(size);
-    --commands_;
     extended_ = extended_before_;
     newest_ = newest_before_;
   }
 
-  [[nodiscard]] std::size_t commands() const noexcept { return commands_; }
   /// Do the commands fit into a message of so many bytes, whatever its number is? Numbers grow, and
   /// what fits once has to fit always.
   [[nodiscard]] bool fits(std::size_t message) const noexcept {
@@ -211,7 +208,6 @@ class nats_batch_writer {
 
   std::string bytes_;
   std::size_t before_ = 0;  // the commands
-  std::size_t commands_ = 0;
   bool timed_ = false;
   bool extended_ = false;  // it has a command of version 2, or the time
   bool extended_before_ = false;
