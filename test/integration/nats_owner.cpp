@@ -12,6 +12,7 @@
 #include "weir/limiter.hpp"
 #include "weir/limits.hpp"
 #include "weir/rule/shards.hpp"
+#include "weir/store/nats/answer_room.hpp"
 #include "weir/store/nats/wire.hpp"
 #include "weir/testing/fault_proxy.hpp"
 
@@ -94,10 +95,12 @@ command::acquire_permit acquire(std::string_view key, std::string_view holder,
 command::take one_token(std::string_view key, quota const& q) { return {key, {&q, 1}}; }
 
 /// A process that asks the owner of many shards, who answers when he is told to: with a refusal.
+/// The last ones may have an owner that is mute.
 struct refused_everywhere {
   static constexpr std::uint32_t shards = 64;
 
-  explicit refused_everywhere(server& s) : all{s}, who{s} {
+  explicit refused_everywhere(server& s, std::uint32_t mute = 0) : all{s}, who{s} {
+    auto const last = shards - mute;
     BOOST_TEST(one(command::inspect_lock{"elsewhere"}).has_value());  // there is a stream
     detail::nats_put_answer(refusal, 0, make_error_code(errc::store_full), hint{});
     who.answer(names.questions("strange"), refusal);
@@ -106,15 +109,23 @@ struct refused_everywhere {
       queues.emplace(rule::shard_of(queue, shards), queue);
     }
     for (std::uint32_t i = 0; i != shards; ++i) {
-      who.publish(names.owner(detail::nats_key_parts + i), "weir:o1 strange");
+      who.publish(names.owner(detail::nats_key_parts + i),
+                  i < last ? "weir:o1 strange" : "weir:o1 mute");
     }
-    for (auto const& [n, queue] : queues) ask(command::read_queue_stats{queue});
-    BOOST_TEST_REQUIRE(all_end(shards));  // so that it knows whom to ask
+    for (auto const& [n, queue] : queues) {
+      if (n < last) ask(command::read_queue_stats{queue});
+    }
+    BOOST_TEST_REQUIRE(all_end(last));  // so that it knows whom to ask
   }
   static nats_options options() {
     auto o = asking();
+    o.owner_patience = 1h;
     o.shards = shards;
     return o;
+  }
+  /// Is more asked than for a sign of life?
+  static bool asks(std::string const& question) {
+    return question.size() > detail::nats_question_tag.size() + 2;
   }
   template <class C>
   void ask(C const& c) {
@@ -569,7 +580,6 @@ BOOST_AUTO_TEST_CASE(F60_a_large_answer_is_not_passed_by_small_ones_for_ever) {
   }
   BOOST_TEST(r.one(command::inspect_lock{"elsewhere"}).has_value());  // and it has asked
   r.ask(command::peek_jobs{large, 100});
-  auto const nothing = detail::nats_question_tag.size() + 2;  // is asked, but for a sign of life
   std::deque<std::string> open;
   int said = 0;
   bool asked = false;
@@ -577,7 +587,7 @@ BOOST_AUTO_TEST_CASE(F60_a_large_answer_is_not_passed_by_small_ones_for_ever) {
     BOOST_TEST_REQUIRE(happens(r.all.io, [&] {
       for (auto const& [to, question] : r.who.questions()) {
         asked = asked || question.find(large) != question.npos;
-        if (question.size() > nothing) {
+        if (r.asks(question)) {
           open.push_back(to);
         } else {
           r.who.say(to, detail::nats_answer_piece(detail::nats_piece::alive, 0));
@@ -591,6 +601,27 @@ BOOST_AUTO_TEST_CASE(F60_a_large_answer_is_not_passed_by_small_ones_for_ever) {
     }));
   }
   BOOST_TEST(asked);
+}
+
+BOOST_AUTO_TEST_CASE(F60_an_owner_that_is_mute_holds_up_no_large_answers_of_others) {
+  server s;
+  constexpr std::uint32_t many = 48;
+  refused_everywhere r{s, many};
+  stranger mute{s};
+  mute.answer(names.questions("mute"), {});
+  for (auto const& [n, queue] : r.queues) {
+    if (n >= r.shards - many) r.ask(command::peek_jobs{queue, 100});
+  }
+  using room = detail::nats_answer_room;
+  std::size_t asked = 0;
+  BOOST_TEST_REQUIRE(happens(r.all.io, [&] {
+    for (auto const& [to, question] : mute.questions()) asked += r.asks(question) ? 1 : 0;
+    return (asked + 1) * limits::answer_bytes > room::most - room::kept;
+  }));
+  for (auto const& [n, queue] : r.queues) {
+    if (n < r.shards - many) r.ask(command::peek_jobs{queue, 100});
+  }
+  BOOST_TEST(r.all_end(std::size_t{2} * (r.shards - many)));
 }
 
 BOOST_AUTO_TEST_CASE(what_fits_into_the_log_fits_into_a_question) {
