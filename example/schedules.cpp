@@ -61,6 +61,7 @@ asio::awaitable<void> tour(weir::memory_store store) {
   build_report const sales{"sales", ""};
   weir::schedule const daily{.name = "daily sales",
                              .when = weir::cron{"30 2 * * *", "America/New_York"},
+                             .overlap = weir::overlap_policy::allow,  // each day has its report
                              .catch_up = weir::catch_up_policy::all(7, 7 * 24h),
                              .tick_member = "day"};
   co_await schedules.async_put(daily, sales);

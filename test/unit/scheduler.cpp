@@ -954,6 +954,29 @@ BOOST_AUTO_TEST_CASE(after_a_night_off_the_last_tick_is_fired_and_the_others_are
   BOOST_TEST(find("hourly")->progress.missed == 8U);
 }
 
+// All that are caught up with come at once, and the overlap policy holds for them, too.
+BOOST_AUTO_TEST_CASE(several_ticks_are_caught_up_with_only_where_jobs_may_overlap) {
+  using enum weir::overlap_policy;
+  std::pair<weir::overlap_policy, std::uint64_t> const expected[] = {
+      {allow, 7}, {skip, 1}, {buffer_one, 1}, {replace, 1}};
+  for (auto const& [policy, jobs] : expected) {
+    auto s = hourly();
+    s.name = to_string(policy);
+    s.overlap = policy;
+    s.catch_up = weir::catch_up_policy::all(7, 24h);
+    put(s);
+  }
+  pass(9h + 30min);
+  run();
+  pass(1min);
+  for (auto const& [policy, jobs] : expected) {
+    auto const p = find(std::string{to_string(policy)})->progress;
+    BOOST_TEST(p.fired == jobs);
+    BOOST_TEST(p.skipped == 7 - jobs);
+    BOOST_TEST(p.missed == 2U);
+  }
+}
+
 // glific #5769: seven jobs of one schedule at once. Quartz.NET #2697 and #2915: so in a cluster.
 BOOST_AUTO_TEST_CASE(overlap_skip_waits_for_the_end_of_the_job_before) {
   auto s = hourly();

@@ -83,7 +83,7 @@ struct catch_up_policy {
   }
   /// The latest one, however late.
   [[nodiscard]] static constexpr catch_up_policy last() noexcept { return {1, limits::span}; }
-  /// The latest ones.
+  /// The latest ones, which come at once: several of them only under `overlap_policy::allow`.
   [[nodiscard]] static constexpr catch_up_policy all(std::uint32_t most, duration window) noexcept {
     return {most, window};
   }
