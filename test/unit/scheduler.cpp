@@ -802,6 +802,18 @@ BOOST_AUTO_TEST_CASE(a_step_has_no_more_jobs_than_a_message_holds) {
   settle();
 }
 
+BOOST_AUTO_TEST_CASE(ticks_that_are_replaced_before_their_jobs_are_enqueued_end_no_step) {
+  auto s = hourly();
+  s.overlap = weir::overlap_policy::replace;
+  s.catch_up = weir::catch_up_policy::all(20, 48h);
+  put(s, std::string(100'000, 'x'));
+  pass(20h + 30min);
+  run();
+  pass(1min);
+  BOOST_TEST(fired == 1U);
+  BOOST_TEST(skipped == 19U);
+}
+
 // hermes-agent PR #101129, Lebanon 2023: two hosts with different zone data must not book one tick
 // twice.
 BOOST_AUTO_TEST_CASE(what_newer_zone_data_has_booked_is_left_to_those_who_have_it) {

@@ -175,6 +175,7 @@ class schedule_run final : public prepared_job {
       }
       if (s.definition.overlap == overlap_policy::replace && !jobs.empty()) {
         jobs.pop_back();  // of which nobody has heard
+        bytes = 0;
         ++event.skipped;
       }
       if (!add_tick(jobs, s, t, id_of_tick(s, t))) {
