@@ -328,7 +328,8 @@ BEGIN
     IF cardinality(got) <> n THEN
       RAISE EXCEPTION 'no jobs';
     END IF;
-    PERFORM weir.complete_jobs('queue', 0, got, fences, array_fill(''::bytea, ARRAY[n]), true, NULL);
+    PERFORM weir.complete_jobs(array_fill('queue'::bytea, ARRAY[n]), array_fill(0, ARRAY[n]), got,
+      fences, array_fill(''::bytea, ARRAY[n]), ARRAY[n], false, true, NULL);
     INSERT INTO took VALUES (n, extract(epoch FROM ended - start) * 1000000);
     COMMIT;
   END LOOP;
@@ -343,8 +344,8 @@ BEGIN
       FROM weir.dequeue_jobs('queue', 0, ARRAY['h'::bytea], ARRAY[1000], 0, 3600000000000, true,
         NULL) d WHERE d.id IS NOT NULL;
     COMMIT;
-    PERFORM weir.complete_jobs('queue', 0, got, fences, array_fill(''::bytea, ARRAY[1000]), true,
-                               NULL);
+    PERFORM weir.complete_jobs(array_fill('queue'::bytea, ARRAY[1000]), array_fill(0, ARRAY[1000]),
+      got, fences, array_fill(''::bytea, ARRAY[1000]), ARRAY[1000], false, true, NULL);
     COMMIT;
   END LOOP;
 END $$)sql");
