@@ -643,7 +643,8 @@ BOOST_AUTO_TEST_CASE(what_is_live_at_a_told_time_is_not_tidied_by_the_server_s_c
   BOOST_TEST(at(command::inspect_permits{"key"})->in_use == 1U);
 }
 
-// A statement that was prepared for a function is of no use once the function is another one.
+// A statement that was prepared for a function is of no use once the function is another one. It
+// was not executed then, and is sent once more.
 BOOST_AUTO_TEST_CASE(functions_may_be_replaced_under_a_store_that_is_connected) {
   auto o = quick();
   o.connections = 1;
@@ -654,8 +655,7 @@ BOOST_AUTO_TEST_CASE(functions_may_be_replaced_under_a_store_that_is_connected) 
   b.db.must("DROP FUNCTION weir.min_vesting_time; "
             "CREATE FUNCTION weir.min_vesting_time(bytea, bigint) RETURNS integer LANGUAGE sql AS "
             "'SELECT 7'");
-  BOOST_TEST((b(command::min_vesting_time{"q"}).error() == errc::store_unavailable));
-  for (int i = 0; i < 2; ++i) {
+  for (int i = 0; i < 3; ++i) {
     auto const now = b(command::min_vesting_time{"q"});
     BOOST_TEST_REQUIRE(now.has_value());
     BOOST_TEST((*now == duration{7}));

@@ -132,6 +132,8 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     error_code failed;
     int ends;             // synchronization points until it is over
     bool prepares;        // its statement, and is not known to have done so
+    bool named = false;   // it was sent by the name of a statement
+    bool stale = false;   // which the server does not have any more, or not as it was
     int results = 0;      // so far
     int before = 0;       // rows of what was asked before it, which are nobody's answer
     bool locked = false;  // it failed because of a lock of somebody else's
@@ -218,6 +220,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
           auto const [at, first] =
               names_.try_emplace(std::move(text), "weir_" + std::to_string(names_.size()));
           item.prepares = first;
+          item.named = true;
           auto const* const name = at->second.c_str();
           return (!first || PQsendPrepare(c, name, at->first.c_str(), n, types) == 1) &&
                  PQsendQueryPrepared(c, name, n, values, lengths, formats, 1) == 1;
@@ -325,7 +328,8 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
         case PGRES_FATAL_ERROR:
           // Without a code it is not the server who says so: the connection is over.
           if (PQresultErrorField(r.get(), PG_DIAG_SQLSTATE) == nullptr) return;
-          if (first.prepares || stale(r.get())) named_ = false;
+          if (first.named && stale(r.get())) first.stale = true;
+          if (first.prepares || first.stale) named_ = false;
           if (read_only(r.get())) read_only_ = true;
           if (state_of(r.get()) == "55P03") first.locked = true;
           if (!first.failed) first.failed = postgres_error(r.get());
@@ -355,7 +359,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     joined_ -= is_joined(*first.request) ? 1 : 0;
     socket_.answered(postgres_bytes(first.answer.get()));
     if (!first.failed && !first.answer) first.failed = errc::store_corrupt;
-    if (first.failed == errc::store_corrupt && first.request->repair()) {
+    if (first.stale || (first.failed == errc::store_corrupt && first.request->repair())) {
       return owner_.repeats(std::move(first.request));
     }
     if (first.locked && !waits_ && options_.connections > 1 && first.request->may_move()) {
