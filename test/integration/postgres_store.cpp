@@ -675,4 +675,17 @@ BOOST_AUTO_TEST_CASE(a_function_that_was_not_there_is_found_once_it_is) {
   BOOST_TEST(!b(command::min_vesting_time{"q"}).value().has_value());
 }
 
+// A store that is connected notices a later version where that has not what it calls.
+BOOST_AUTO_TEST_CASE(a_later_version_is_noticed_by_who_is_connected) {
+  bed b;
+  BOOST_TEST(b(take_lock("k")).has_value());
+  b.db.must("UPDATE weir.state SET version = version + 1");
+  BOOST_TEST(b(take_lock("k")).has_value());
+  b.db.must("DROP FUNCTION weir.min_vesting_time");
+  BOOST_TEST((b(command::min_vesting_time{"q"}).error() == errc::schema_outdated));
+  BOOST_TEST((b(command::min_vesting_time{"q"}).error() == errc::schema_too_new));
+  BOOST_TEST((b(take_lock("k")).error() == errc::schema_too_new));
+  BOOST_TEST((b.store.last_failure().error == errc::schema_too_new));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -44,8 +44,9 @@ class postgres_link_owner : public std::enable_shared_from_this<postgres_link_ow
   virtual void held_up(std::unique_ptr<postgres_request> r) = 0;
   /// Some link has room for more.
   virtual void progressed() = 0;
-  /// The server of a link does not take writes any more, if it ever did.
-  virtual void demoted() = 0;
+  /// All links are to be made anew: the server of this one does not take writes any more, if it
+  /// ever did, or has another schema by now.
+  virtual void renew() = 0;
   /// The link is closed for good; what it had under way has ended.
   virtual void ended(error_code why, bool connected) = 0;
 };
@@ -286,7 +287,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     if (besides > postgres_allowance::answer) return end(errc::outcome_unknown);
     bool const between = ready_ && under_way_.size() != before;  // no answer is half read
     if (between && besides > postgres_allowance::others) leaving_ = true;
-    if (std::exchange(read_only_, false) && !leaving_) owner_.demoted();
+    if (std::exchange(renewed_, false) && !leaving_) owner_.renew();
     if (leaving_ && under_way_.empty()) end(errc::store_unavailable);
     if (over_) return;
     if (ready_ && !was_ready) owner_.connected(waits_);
@@ -330,9 +331,9 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
           if (PQresultErrorField(r.get(), PG_DIAG_SQLSTATE) == nullptr) return;
           if (first.named && stale(r.get())) first.stale = true;
           if (first.prepares || first.stale) named_ = false;
-          if (read_only(r.get())) read_only_ = true;
           if (state_of(r.get()) == "55P03") first.locked = true;
           if (!first.failed) first.failed = postgres_error(r.get());
+          if (renews(first.failed)) renewed_ = true;
           socket_.answered(postgres_bytes(r.get()));
           break;
         default: break;
@@ -350,8 +351,12 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     return PQresultErrorField(r, PG_DIAG_SQLSTATE);
   }
 
-  /// Does the server say that it takes no writes? Another may stand where it did, or will (F70).
-  [[nodiscard]] static bool read_only(PGresult const* r) noexcept { return state_of(r) == "25006"; }
+  /// Is a connection to be made anew after it? Where the server takes no writes another may stand
+  /// where it did, or will (F70). Where a function is not there somebody has migrated the schema,
+  /// and a new connection is told to which version.
+  [[nodiscard]] static bool renews(error_code ec) noexcept {
+    return ec == errc::store_read_only || ec == errc::schema_outdated;
+  }
 
   void finish_first() {
     auto first = std::move(under_way_.front());
@@ -405,7 +410,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
   bool reading_ = false;
   bool writing_ = false;
   bool over_ = false;
-  bool read_only_ = false;  // the server has just said so
+  bool renewed_ = false;  // the server has just said why it is to be
   bool leaving_ = false;
 };
 

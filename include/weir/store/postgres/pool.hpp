@@ -77,8 +77,8 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   [[nodiscard]] postgres_strand const& strand() const noexcept { return strand_; }
   /// Whether the store can be used. Of any thread.
   [[nodiscard]] outage& state() noexcept { return state_; }
-  /// How often its connections were given up because their server took no writes. On the strand.
-  [[nodiscard]] std::uint64_t demotions() const noexcept { return demotions_; }
+  /// How often all of its connections were given up, to be made anew. On the strand.
+  [[nodiscard]] std::uint64_t renewals() const noexcept { return renewals_; }
 
   /// From any thread.
   void submit(std::unique_ptr<postgres_request> r) {
@@ -330,9 +330,9 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
 
   /// All connections are made anew, wherever the host's name leads by then: those that there are
   /// may lead to a server that is none any more for writes, and has been replaced (F70).
-  void demoted() override {
-    ++demotions_;
-    next_attempt_ = std::max(next_attempt_, saturating_add(retry_.now(), demoted_interval));
+  void renew() override {
+    ++renewals_;
+    next_attempt_ = std::max(next_attempt_, saturating_add(retry_.now(), renewal_interval));
     auto const all = links_;
     for (auto const& l : all) {
       if (l->ready()) l->retire();
@@ -446,8 +446,8 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   /// A command that was refused because of a lock is not sent again after this, unless nothing is
   /// known of that lock. On the server it waits for a second.
   static constexpr duration longest_wait = std::chrono::seconds{2};
-  // How long nothing is connected to after a server took no writes.
-  static constexpr duration demoted_interval = std::chrono::milliseconds{50};
+  // How long nothing is connected to after that.
+  static constexpr duration renewal_interval = std::chrono::milliseconds{50};
   static constexpr duration prod_interval = std::chrono::milliseconds{20};
   // Between two times that it tidies, so that no server can keep it at that.
   static constexpr duration shortest_pause = std::chrono::milliseconds{10};
@@ -468,7 +468,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   steady_time next_attempt_{};
   duration waited_{};
   std::uint32_t failures_ = 0;
-  std::uint64_t demotions_ = 0;
+  std::uint64_t renewals_ = 0;
   std::atomic<bool> told_{false};
   outage state_;
   bool retrying_ = false;

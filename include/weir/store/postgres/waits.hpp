@@ -336,7 +336,7 @@ class postgres_waits final : public postgres_watch_owner {
   /// again, and beginning to listen is a transaction, and one more look.
   void settle() {
     if (closed_) return;
-    if (std::exchange(demotions_, pool_->demotions()) != pool_->demotions()) listener_.renew();
+    if (std::exchange(renewals_, pool_->renewals()) != pool_->renewals()) listener_.renew();
     if (!watches_.empty()) {
       linger_.stop();
       lingers_ = false;
@@ -376,7 +376,7 @@ class postgres_waits final : public postgres_watch_owner {
   postgres_listener listener_;
   postgres_timer linger_;
   bool lingers_ = false;
-  std::uint64_t demotions_ = 0;  // of the pool's, since when it listens
+  std::uint64_t renewals_ = 0;  // of the pool's, since when it listens
   std::atomic<std::uint64_t> last_number_{first_number};
   std::unordered_map<std::uint64_t, known> watches_;  // by their numbers
   std::unordered_set<std::uint64_t> unnamed_;  // those that do not know yet what they are told of
