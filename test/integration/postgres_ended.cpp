@@ -192,6 +192,50 @@ BOOST_AUTO_TEST_CASE(serializable_transactions_that_enqueue_other_jobs_are_not_r
   }
 }
 
+// It tries whether its ids are taken by a unique index.
+BOOST_AUTO_TEST_CASE(a_transaction_that_sees_what_was_before_writes_a_payload_once) {
+  bed b;
+  auto const payload =
+      b.db.must("SELECT string_agg(md5(random()::text), '') FROM generate_series(1, 16384)");
+  connection own{the_server().conninfo(b.database)};
+  std::vector jobs{kept_job(1), kept_job(2)};
+  for (auto& j : jobs) j.payload = payload;
+  for (std::string const level : {"READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"}) {
+    for (std::size_t n = 1; n != 3; ++n) {
+      own.must("BEGIN ISOLATION LEVEL " + level);
+      auto const before = own.must("SELECT pg_current_wal_insert_lsn()");
+      postgres_transaction tx{own.get()};
+      std::vector const some(jobs.begin(), jobs.begin() + static_cast<std::ptrdiff_t>(n));
+      BOOST_TEST(tx.execute(command::enqueue_jobs{"q", some}).has_value());
+      auto const written =
+          own.number("SELECT pg_current_wal_insert_lsn() - '" + before + "'::pg_lsn");
+      own.must("ROLLBACK");
+      BOOST_TEST(written < static_cast<std::int64_t>(n * payload.size() * 3 / 2), level);
+    }
+  }
+}
+
+// A database may have PL/pgSQL take for an error what may be one.
+BOOST_AUTO_TEST_CASE(extra_errors_of_the_language_are_none_of_these_functions) {
+  bed b{quick(), "plpgsql.extra_errors = 'all'"};
+  std::vector const jobs{kept_job(1), kept_job(2), kept_job(3, "key")};
+  BOOST_TEST_REQUIRE(enqueue(b, jobs).has_value());
+  bury(b, claim(b));
+  complete(b, claim(b));
+  BOOST_TEST((b(command::cancel_job{"q", id(3)}) == cancel_outcome::cancelled));
+  for (auto const state : {job_state::pending, job_state::leased, job_state::completed,
+                           job_state::dead, job_state::cancelled}) {
+    auto const page = b(command::list_jobs{"q", state, 10, {}});
+    BOOST_TEST_REQUIRE(page.has_value(), page.error().message());
+    BOOST_TEST(page->jobs.size() == (is_terminal(state) ? 1U : 0U));
+  }
+  BOOST_TEST(b(command::list_dead_letters{"q", 10, {}})->jobs.size() == 1U);
+  BOOST_TEST(b(command::find_job{"q", id(2)})->has_value());
+  BOOST_TEST((b(command::replay_dead_letter{"q", id(1)})->outcome == replay_outcome::replayed));
+  BOOST_TEST(b(command::purge_job{"q", id(2)}).value());
+  BOOST_TEST(counts(b) == "1 0 1");
+}
+
 BOOST_AUTO_TEST_CASE(a_dead_letter_is_replayed_while_its_id_is_enqueued) {
   for (bool const replay_first : {false, true}) {
     bed b;

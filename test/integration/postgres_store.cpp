@@ -688,4 +688,24 @@ BOOST_AUTO_TEST_CASE(a_later_version_is_noticed_by_who_is_connected) {
   BOOST_TEST((b.store.last_failure().error == errc::schema_too_new));
 }
 
+// Version 5 had the same tables.
+BOOST_AUTO_TEST_CASE(a_database_of_version_5_gets_the_functions_of_this_one) {
+  bed b;
+  auto const functions = [&] {
+    return b.db.must("SELECT string_agg(pg_get_functiondef(oid), E'\\n' ORDER BY proname) FROM "
+                     "pg_proc WHERE pronamespace = 'weir'::regnamespace");
+  };
+  auto const now = functions();
+  b.db.must("UPDATE weir.state SET version = 5; CREATE OR REPLACE FUNCTION weir.leaves_run("
+            "j weir.jobs) RETURNS boolean LANGUAGE sql IMMUTABLE RETURN NULL::boolean");
+  boost::asio::io_context io;
+  postgres_store const store{io.get_executor(), the_server().conninfo(b.database), quick()};
+  auto const ec = ask(io, store, take_lock("k")).error();
+  BOOST_TEST((ec == errc::schema_outdated));
+  BOOST_TEST(!migrate(io, store));
+  BOOST_TEST(functions() == now);
+  BOOST_TEST(b.db.number("SELECT version FROM weir.state") == postgres_schema_version);
+  BOOST_TEST(b(take_lock("k")).has_value());
+}
+
 BOOST_AUTO_TEST_SUITE_END()

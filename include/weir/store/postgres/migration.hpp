@@ -12,12 +12,13 @@
 namespace weir {
 
 /// The version of the schema that this version of weir needs.
-inline constexpr std::uint32_t postgres_schema_version = 5;
+inline constexpr std::uint32_t postgres_schema_version = 6;
 
 /// The SQL that takes a database from one version of weir's schema to another, in one
 /// transaction: for those who run their own migrations. Version 0 is a database without it; going
 /// there drops the schema with all that is in it. What `async_migrate` does is
-/// `postgres_migration_sql(options)` where there is none.
+/// `postgres_migration_sql(options)` where there is none, and `postgres_migration_sql(options,
+/// from)` where there is an earlier one, whose version is in the table `state`.
 ///
 /// The role that runs it must own the schema, or may create it. A schema that belongs to anybody
 /// else but the database's owner or a superuser is refused (`store_foreign`), with its name in what
@@ -25,8 +26,9 @@ inline constexpr std::uint32_t postgres_schema_version = 5;
 /// SELECT, INSERT, UPDATE and DELETE on its tables, USAGE and UPDATE on its sequences, and EXECUTE
 /// on its functions.
 ///
-/// There is a way from version 4, which takes the jobs' table for itself until it is done: commands
-/// wait for it, by workers of the version before, too, and then go on. Returns an empty text where
+/// There is a way from version 5, which replaces functions, and one from version 4, which takes the
+/// jobs' table for itself until it is done: commands wait for it, by workers of the version before,
+/// too, and then go on. Returns an empty text where
 /// `options.schema` is no valid name, where there is no way from `from`, and where `to` is an
 /// earlier version than this one's, but for 0.
 [[nodiscard]] std::string postgres_migration_sql(postgres_options const& options,

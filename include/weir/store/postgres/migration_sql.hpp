@@ -30,12 +30,16 @@ inline constexpr std::uint32_t postgres_first_schema = 4;
 inline constexpr char const* postgres_from_4[] = {
     pgsql::from_4,   pgsql::past,   pgsql::base, pgsql::leases, pgsql::buckets, pgsql::floors,
     pgsql::pointers, pgsql::queues, pgsql::jobs, pgsql::claims, pgsql::dequeue, pgsql::from_4_fill};
-inline constexpr std::array<std::span<char const* const>, 1> postgres_migrations{postgres_from_4};
+inline constexpr char const* postgres_from_5[] = {pgsql::base,   pgsql::leases,   pgsql::buckets,
+                                                  pgsql::floors, pgsql::pointers, pgsql::queues,
+                                                  pgsql::jobs,   pgsql::claims,   pgsql::dequeue};
+inline constexpr std::array<std::span<char const* const>, 2> postgres_migrations{postgres_from_4,
+                                                                                 postgres_from_5};
 static_assert(postgres_first_schema + postgres_migrations.size() == postgres_schema_version);
 
 /// FNV-1a of what makes the schema. A schema with another text is another version, or a database of
 /// the one is taken for the other: a test compares.
-inline constexpr std::uint64_t postgres_schema_digest = 11562467293023507224U;
+inline constexpr std::uint64_t postgres_schema_digest = 10705982534802423166U;
 
 /// Of a database with an earlier version than this one's.
 [[nodiscard]] inline error_code postgres_outdated(std::int64_t schema) {

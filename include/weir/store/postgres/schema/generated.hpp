@@ -1798,12 +1798,19 @@ BEGIN
       RETURN 0;
     END IF;
   ELSE
-    WITH tried AS (INSERT INTO ~.dead_letters SELECT j.*, 0 FROM ~.jobs j
-        WHERE j.ctid = ANY (added_) ON CONFLICT DO NOTHING RETURNING ctid)
+    -- Of a row that is tried only the id matters, and no scan of what is over comes by it.
+    WITH tried AS (INSERT INTO ~.dead_letters (queue, id, priority, state, strategy, policy,
+          max_attempts, vesting, enqueued, deadline_from, deadline, retention, unique_key, kind,
+          payload, death)
+        SELECT j.queue, j.id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '', 9223372036854775807
+          FROM ~.jobs j WHERE j.ctid = ANY (added_) ON CONFLICT DO NOTHING RETURNING ctid)
       SELECT array_agg(t.ctid) INTO taken FROM tried t;
     DELETE FROM ~.dead_letters d WHERE d.ctid = ANY (taken);
-    WITH tried AS (INSERT INTO ~.ended SELECT j.*, 0 FROM ~.jobs j
-        WHERE j.ctid = ANY (added_) ON CONFLICT DO NOTHING RETURNING ctid)
+    WITH tried AS (INSERT INTO ~.ended (queue, id, priority, state, strategy, policy,
+          max_attempts, vesting, enqueued, deadline_from, deadline, retention, unique_key, kind,
+          payload, kept)
+        SELECT j.queue, j.id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '', 9223372036854775807
+          FROM ~.jobs j WHERE j.ctid = ANY (added_) ON CONFLICT DO NOTHING RETURNING ctid)
       SELECT array_agg(t.ctid) INTO over_ FROM tried t;
     DELETE FROM ~.ended e WHERE e.ctid = ANY (over_);
     IF cardinality(taken) = cardinality(added_) AND cardinality(over_) = cardinality(added_) THEN
@@ -2131,7 +2138,7 @@ CREATE FUNCTION ~.replay_dead_letter(queue_ bytea, shard_ integer, id_ uuid, del
     own_ boolean, at_ bigint, OUT outcome integer, OUT other uuid) LANGUAGE plpgsql {function_settings} AS $$
 DECLARE
   hurries boolean := ~.hurry();
-  j ~.jobs;
+  j ~.dead_letters;
   o ~.jobs;
   now_ bigint;
   until_ bigint;
@@ -2168,9 +2175,12 @@ BEGIN
       PERFORM ~.take_key(queue_, false, j.unique_key, id_, NULL);
     END IF;
   END IF;
-  j.state := 0; j.attempts := 0; j.snoozes := 0;
-  j.deadline_from := now_; j.vesting := now_ + delay_;
-  INSERT INTO ~.jobs SELECT j.*;
+  INSERT INTO ~.jobs (queue, id, priority, state, strategy, policy, max_attempts, vesting, fence,
+      unclaimed, enqueued, deadline_from, deadline, retention, unique_key, kind, payload, memo,
+      reason, result, headers, progress, checkpoint)
+    VALUES (j.queue, j.id, j.priority, 0, j.strategy, j.policy, j.max_attempts,
+      now_ + delay_, j.fence, j.unclaimed, j.enqueued, now_, j.deadline, j.retention, j.unique_key,
+      j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint);
   DELETE FROM ~.dead_letters k WHERE k.queue = queue_ AND k.id = id_;
   PERFORM ~.touch(queue_, shard_, now_ + delay_, CASE WHEN at_ IS NULL THEN now_ END, own_);
   IF buried = 0 THEN
@@ -2206,7 +2216,8 @@ CREATE FUNCTION ~.list_jobs(queue_ bytea, state_ integer, limit_ integer, after_
 DECLARE
   now_ bigint := coalesce(at_, ~.clock());
   room bigint := 4194304;
-  j ~.jobs;
+  j record;
+  tail ~.job_row;
   page refcursor;
   ends uuid[];
   end_ uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';  -- how far it looks; at last, NULL: to all
@@ -2247,9 +2258,8 @@ BEGIN
   END LOOP;
   CLOSE page;
   IF end_ IS NOT NULL THEN
-    j := NULL;
-    j.payload := uuid_send(end_);
-    RETURN QUERY SELECT now_, j.id, j.priority, j.state, j.strategy, j.policy, j.attempts, j.max_attempts, j.snoozes, j.vesting, NULL::bigint, j.fence, j.enqueued, j.deadline_from, j.deadline, j.holder, j.unique_key, j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint, NULL::integer;
+    tail.payload := uuid_send(end_);
+    RETURN NEXT tail;
   END IF;
 END $$;
 )sql";

@@ -184,12 +184,19 @@ BEGIN
       RETURN 0;
     END IF;
   ELSE
-    WITH tried AS (INSERT INTO weir.dead_letters SELECT j.*, 0 FROM weir.jobs j
-        WHERE j.ctid = ANY (added_) ON CONFLICT DO NOTHING RETURNING ctid)
+    -- Of a row that is tried only the id matters, and no scan of what is over comes by it.
+    WITH tried AS (INSERT INTO weir.dead_letters (queue, id, priority, state, strategy, policy,
+          max_attempts, vesting, enqueued, deadline_from, deadline, retention, unique_key, kind,
+          payload, death)
+        SELECT j.queue, j.id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '', 9223372036854775807
+          FROM weir.jobs j WHERE j.ctid = ANY (added_) ON CONFLICT DO NOTHING RETURNING ctid)
       SELECT array_agg(t.ctid) INTO taken FROM tried t;
     DELETE FROM weir.dead_letters d WHERE d.ctid = ANY (taken);
-    WITH tried AS (INSERT INTO weir.ended SELECT j.*, 0 FROM weir.jobs j
-        WHERE j.ctid = ANY (added_) ON CONFLICT DO NOTHING RETURNING ctid)
+    WITH tried AS (INSERT INTO weir.ended (queue, id, priority, state, strategy, policy,
+          max_attempts, vesting, enqueued, deadline_from, deadline, retention, unique_key, kind,
+          payload, kept)
+        SELECT j.queue, j.id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '', 9223372036854775807
+          FROM weir.jobs j WHERE j.ctid = ANY (added_) ON CONFLICT DO NOTHING RETURNING ctid)
       SELECT array_agg(t.ctid) INTO over_ FROM tried t;
     DELETE FROM weir.ended e WHERE e.ctid = ANY (over_);
     IF cardinality(taken) = cardinality(added_) AND cardinality(over_) = cardinality(added_) THEN
@@ -527,7 +534,7 @@ CREATE FUNCTION weir.replay_dead_letter(queue_ bytea, shard_ integer, id_ uuid, 
         LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
 DECLARE
   hurries boolean := weir.hurry();
-  j weir.jobs;
+  j weir.dead_letters;
   o weir.jobs;
   now_ bigint;
   until_ bigint;
@@ -566,9 +573,12 @@ BEGIN
       PERFORM weir.take_key(queue_, false, j.unique_key, id_, NULL);
     END IF;
   END IF;
-  j.state := weir.job_state.pending; j.attempts := 0; j.snoozes := 0;
-  j.deadline_from := now_; j.vesting := now_ + delay_;
-  INSERT INTO weir.jobs SELECT j.*;
+  INSERT INTO weir.jobs (queue, id, priority, state, strategy, policy, max_attempts, vesting, fence,
+      unclaimed, enqueued, deadline_from, deadline, retention, unique_key, kind, payload, memo,
+      reason, result, headers, progress, checkpoint)
+    VALUES (j.queue, j.id, j.priority, weir.job_state.pending, j.strategy, j.policy, j.max_attempts,
+      now_ + delay_, j.fence, j.unclaimed, j.enqueued, now_, j.deadline, j.retention, j.unique_key,
+      j.kind, j.payload, j.memo, j.reason, j.result, j.headers, j.progress, j.checkpoint);
   DELETE FROM weir.dead_letters k WHERE k.queue = queue_ AND k.id = id_;
   PERFORM weir.touch(queue_, shard_, now_ + delay_, CASE WHEN at_ IS NULL THEN now_ END, own_);
   IF buried = 0 THEN
@@ -605,7 +615,8 @@ CREATE FUNCTION weir.list_jobs(queue_ bytea, state_ integer, limit_ integer, aft
 DECLARE
   now_ bigint := coalesce(at_, weir.clock());
   room bigint := weir.limits.answer_bytes;
-  j weir.jobs;
+  j record;
+  tail weir.job_row;
   page refcursor;
   ends uuid[];
   end_ uuid := 'ffffffff-ffff-ffff-ffff-ffffffffffff';  -- how far it looks; at last, NULL: to all
@@ -646,8 +657,7 @@ BEGIN
   END LOOP;
   CLOSE page;
   IF end_ IS NOT NULL THEN
-    j := NULL;
-    j.payload := uuid_send(end_);
-    RETURN QUERY SELECT now_, weir.postgres_job_row.columns;
+    tail.payload := uuid_send(end_);
+    RETURN NEXT tail;
   END IF;
 END $$;
