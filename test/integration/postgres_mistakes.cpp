@@ -7,6 +7,9 @@
 #include "postgres_bed.hpp"
 #include "server_process.hpp"
 
+#include <boost/asio/ip/address_v4.hpp>
+#include <boost/asio/ip/tcp.hpp>
+
 namespace {
 
 using namespace postgres_test;
@@ -80,6 +83,13 @@ BOOST_AUTO_TEST_CASE(F85_a_worker_ends_where_it_is_refused_for_good) {
   BOOST_TEST((weir_test::end_of_a_worker(on.io, denied) == errc::permission_denied));
 }
 
+BOOST_AUTO_TEST_CASE(F87_a_migration_from_an_earlier_version_is_named) {
+  bed on;
+  on.db.must("UPDATE weir.state SET version = 4");
+  row("postgres.earlier_version", the_server().conninfo(on.database),
+      {{on.database, "DATABASE"}, {std::to_string(the_server().port()), "PORT"}});
+}
+
 BOOST_AUTO_TEST_CASE(F86_an_option_that_is_wrong_is_named) {
   auto o = quick();
   o.schema = "Weir";
@@ -89,6 +99,30 @@ BOOST_AUTO_TEST_CASE(F86_an_option_that_is_wrong_is_named) {
   o.shards = 2;
   row("postgres.shards", the_server().conninfo(on.database),
       {{on.database, "DATABASE"}, {std::to_string(the_server().port()), "PORT"}}, o);
+}
+
+BOOST_AUTO_TEST_CASE(F87_a_call_that_has_waited_enough_says_for_what) {
+  auto o = quick();
+  o.connections = o.pipeline = 1;
+  bed on{o};
+  auto const row_of = [&](std::string const& name, postgres_store const& store) {
+    auto const ec =
+        weir_test::outcome(on.io, store.with_patience(50ms), command::inspect_lock{"k"});
+    compare_row(name, weir_test::told(ec));
+  };
+  boost::asio::ip::tcp::acceptor const mute{on.io, {boost::asio::ip::address_v4::loopback(), 0}};
+  row_of("patience.no_connection",
+         postgres_store{on.io.get_executor(), conninfo_to(mute.local_endpoint().port()), o});
+  // All that may be under way is.
+  let_locks_take_long(on.db);
+  BOOST_TEST(on(take_lock("held")).has_value());
+  connection other{the_server().conninfo(on.database)};
+  other.must("BEGIN; SELECT 1 FROM weir.locks FOR UPDATE");
+  auto const first = start(on.store, take_lock("held"));
+  until_somebody_waits(on.io, on.database);
+  row_of("patience.not_served", on.store);
+  other.must("ROLLBACK");
+  finish(on.io, *first);
 }
 
 BOOST_AUTO_TEST_CASE(F87_calls_end_when_the_server_is_gone) {

@@ -702,6 +702,7 @@ BOOST_AUTO_TEST_CASE(a_database_of_version_5_gets_the_functions_of_this_one) {
   postgres_store const store{io.get_executor(), the_server().conninfo(b.database), quick()};
   auto const ec = ask(io, store, take_lock("k")).error();
   BOOST_TEST((ec == errc::schema_outdated));
+  BOOST_TEST(ec.message().ends_with("postgres_migration_sql(options, 5)"), ec.message());
   BOOST_TEST(!migrate(io, store));
   BOOST_TEST(functions() == now);
   BOOST_TEST(b.db.number("SELECT version FROM weir.state") == postgres_schema_version);

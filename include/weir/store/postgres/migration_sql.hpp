@@ -43,11 +43,14 @@ inline constexpr std::uint64_t postgres_schema_digest = 10705982534802423166U;
 
 /// Of a database with an earlier version than this one's.
 [[nodiscard]] inline error_code postgres_outdated(std::int64_t schema) {
+  if (schema < std::int64_t{postgres_first_schema}) {
+    return explained(errc::schema_outdated,
+                     "a version of weir made it that was never released: what is in it can be "
+                     "worked off with that one only");
+  }
   return explained(errc::schema_outdated,
-                   schema < std::int64_t{postgres_first_schema}
-                       ? "a version of weir made it that was never released: what is in it can be "
-                         "worked off with that one only"
-                       : postgres_not_migrated);
+                   "call async_migrate, or run postgres_migration_sql(options, " +
+                       std::to_string(schema) + ")");
 }
 
 /// The bytes of a job's row in an answer, as in rule/bytes.hpp.
