@@ -27,7 +27,10 @@ constexpr sql_mutant defects[] = {
     {"F35", "OR job.fence <> fence_ THEN", "THEN"},
     {"R4", "ELSIF j.payload <> expected_ THEN", "ELSIF false THEN"},
     {"F39", "THEN 1024 ELSE 0 END", "THEN 0 ELSE 0 END"},
-    {"F40", "j.attempts := 0; j.snoozes := 0;\n  j.deadline_from", "j.deadline_from"},
+    {"F40", "DELETE FROM \"weir\".dead_letters k WHERE k.queue = queue_ AND k.id = id_;\n  PERFORM",
+     "DELETE FROM \"weir\".dead_letters k WHERE k.queue = queue_ AND k.id = id_;\n"
+     "  UPDATE \"weir\".jobs k SET attempts = j.attempts, snoozes = j.snoozes\n"
+     "    WHERE k.queue = queue_ AND k.id = id_;\n  PERFORM"},
     {"F48", "p.pointer + 0 >= from_ AND p.pointer + 0 <= upto_\n", "p.pointer >= from_\n"},
     {"F54", "IF last = sequence_ THEN", "IF false THEN"},
     {"F106", "AND (k.until IS NULL OR j.unique_key = keys_[i] AND j.strategy NOT IN (0, 3))", ""},
