@@ -59,10 +59,12 @@ awaitable<void> lock(postgres_store const& s, int) {
   (void)co_await s.async_execute(release, use_awaitable);
 }
 
-awaitable<void> permit(postgres_store const& s, int) {
-  command::acquire_permit const acquire{.key = "key", .holder = "holder", .ttl = 1h};
+/// Of a new holder each time, as a limiter asks.
+awaitable<void> permit(postgres_store const& s, int n) {
+  auto const holder = std::to_string(n);
+  command::acquire_permit const acquire{.key = "key", .holder = holder, .ttl = 1h};
   (void)co_await s.async_execute(acquire, use_awaitable);
-  command::release_permit const release{"key", "holder"};
+  command::release_permit const release{"key", holder};
   (void)co_await s.async_execute(release, use_awaitable);
 }
 
