@@ -205,6 +205,8 @@ BOOST_AUTO_TEST_CASE(
       {"ERR Error running script: OOM command not allowed when used memory", errc::store_full,
        false},
       {"ERR Error running script: READONLY You can't write", errc::store_read_only, false},
+      {"ERR Error running script: @user_script:1: -NOREPLICAS Not enough good replicas to write.",
+       errc::store_unavailable, false},
       {"ERR Error running script: MISCONF Errors writing to the AOF file", errc::store_read_only,
        false},
       // A user without the right to what a script calls (F97), as Redis 6, 7 and Valkey say it.

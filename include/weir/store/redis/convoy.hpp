@@ -4,7 +4,9 @@
 #ifndef WEIR_STORE_REDIS_CONVOY_HPP
 #define WEIR_STORE_REDIS_CONVOY_HPP
 
+#include "weir/error.hpp"
 #include "weir/store/redis/call.hpp"
+#include "weir/store/redis/reply.hpp"
 #include "weir/store/redis/request.hpp"
 #include "weir/store/redis/resp.hpp"
 
@@ -112,8 +114,9 @@ class redis_convoy {
     // right that it lacks on its way is another matter.
     bool const within = head.value.find("@user_script") != head.value.npos ||
                         head.value.find("ACL failure in script") != head.value.npos;
-    bool const parts = head.is_error() && ((!within && head.value.starts_with("NOPERM")) ||
-                                           (merged && head.value.starts_with("OOM")));
+    bool const parts =
+        head.is_error() && ((!within && head.value.starts_with("NOPERM")) ||
+                            (merged && redis_refusal(head.value) == errc::store_full));
     if (parts) reply = {};
     auto const size = head.aggregate_size;
     bool const divides =

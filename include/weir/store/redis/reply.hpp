@@ -160,6 +160,7 @@ class redis_reply {
       {"data string too short", errc::store_corrupt},
       {"is not an integer", errc::store_corrupt},
       {"is not a valid float", errc::store_corrupt},
+      {"NOREPLICAS", errc::store_unavailable},
       {"LOADING", errc::store_unavailable},
       {"BUSY", errc::store_unavailable},
       {"MASTERDOWN", errc::store_unavailable},
@@ -169,7 +170,6 @@ class redis_reply {
       {"MOVED", errc::invalid_option},
       {"ASK", errc::invalid_option},
       {"CROSSSLOT", errc::invalid_option},
-      {"NOREPLICAS", errc::store_unavailable},
       {"NOAUTH", errc::permission_denied},
       {"WRONGPASS", errc::permission_denied},
       {"DENIED", errc::permission_denied},  // protected mode
@@ -180,7 +180,7 @@ class redis_reply {
   for (auto const& m : meanings) {
     if (text.starts_with(m.code)) return m.error;
   }
-  constexpr std::size_t within_scripts = 13;
+  constexpr std::size_t within_scripts = 14;
   for (auto const& m : std::span{meanings}.first<within_scripts>()) {
     if (text.find(m.code) != text.npos) return m.error;
   }
