@@ -270,6 +270,29 @@ BOOST_AUTO_TEST_CASE(F97_who_may_not_do_it_is_told_which_command_it_is) {
   BOOST_TEST(said().empty());
 }
 
+// A counter is not taken for damaged because its user has no right to count.
+BOOST_AUTO_TEST_CASE(F97_who_lacks_the_right_to_count_counts_all_the_same) {
+  server s;
+  BOOST_TEST(s.ask("acl setuser some on '>secret' '~*' '&*' +@all -hincrby") == "OK");
+  bed on{s.address().authenticate("secret", "some"), patient()};
+  std::array<std::string, 4> const keys{"a", "b", "", ""};
+  for (std::uint8_t i = 0; i != 4; ++i) {
+    std::array<new_job, 1> job{};
+    job[0].id.data[0] = static_cast<std::uint8_t>(i + 1);
+    job[0].kind = "kind";
+    job[0].unique_key = keys[i];
+    if (!keys[i].empty()) job[0].strategy = unique_strategy::until_executed;
+    BOOST_TEST_REQUIRE(on(command::enqueue_jobs{"queue", job}).has_value());
+  }
+  for (auto const& j : on(command::dequeue_jobs{"queue", "me", 0, 2, 1h}).value().jobs) {
+    std::array const done{finished_job{j.id, j.fence, {}}};
+    BOOST_TEST(on(command::complete_jobs{"queue", done}).has_value());
+  }
+  auto const stats = on(command::read_queue_stats{"queue"}).value();
+  BOOST_TEST(stats.enqueued == 4U);
+  BOOST_TEST(stats.completed == 2U);
+}
+
 // Nor is anybody refused because of what travels together with it.
 BOOST_AUTO_TEST_CASE(F97_who_lacks_the_right_to_a_key_or_a_command_is_alone_in_that) {
   weir_test::heard_log heard;

@@ -63,9 +63,10 @@ end
 if added == 0 then return {} end
 local name = ARGV[2]
 local total = redis.pcall('HINCRBY', queue, 'enqueued', added == 1 and '1' or added)
-if type(total) ~= 'number' then  -- a counter that is damaged begins anew
-  call('HSET', queue, 'enqueued', added)
-  total = added
+if type(total) ~= 'number' then  -- as in `increase`
+  total = added + (tonumber(call('HGET', queue, 'enqueued') or 0) or 0)
+  if not (total >= added and total <= weir.redis_exact) then total = added end
+  call('HSET', queue, 'enqueued', string.format('%d', total))
 end
 if total == added then
   redis.pcall('ZADD', KEYS[11], '0', name)  -- of a new queue, its type has been seen

@@ -746,16 +746,21 @@ inline constexpr char part_queue[] = R"lua(
 local queue, index, jobs, keys, runs, dead, kept, claimed, fence, due, names = unpack(KEYS, 1, 11)
 local name = ARGV[2]
 local PENDING, LEASED, COMPLETED, DEAD, CANCELLED = 0, 1, 2, 3, 4
--- A counter that is damaged begins anew; deaths go on from the last one, or from now.
+-- A user without the right to HINCRBY is as good as others. A counter that is damaged begins anew;
+-- deaths go on from the last one, or from now.
 local function increase(what, n)
   local total = redis.pcall('HINCRBY', queue, what, n)
-  if type(total) == 'number' and total >= 0 and total <= 9007199254740992 then return total end
-  if what == 'deaths' then
+  local by_hand = type(total) ~= 'number'
+  if by_hand then total = (tonumber(call('HGET', queue, what) or 0) or -9007199254740992) + n end
+  local good = total >= 0 and total <= 9007199254740992
+  if good and not by_hand then return total end
+  if not good and what == 'deaths' then
     n = math.floor(tonumber(call('ZREVRANGE', dead, 0, 0, 'WITHSCORES')[2] or 0)) + 1
     if not (n > 0 and n < 9007199254740992) then n = now end
   end
-  call('HSET', queue, what, decimal(math.max(n, 0)))
-  return n
+  if not good then total = n end
+  call('HSET', queue, what, decimal(math.max(total, 0)))
+  return total
 end
 )lua";
 
@@ -1422,9 +1427,10 @@ end
 if added == 0 then return {} end
 local name = ARGV[2]
 local total = redis.pcall('HINCRBY', queue, 'enqueued', added == 1 and '1' or added)
-if type(total) ~= 'number' then  -- a counter that is damaged begins anew
-  call('HSET', queue, 'enqueued', added)
-  total = added
+if type(total) ~= 'number' then  -- as in `increase`
+  total = added + (tonumber(call('HGET', queue, 'enqueued') or 0) or 0)
+  if not (total >= added and total <= 9007199254740992) then total = added end
+  call('HSET', queue, 'enqueued', string.format('%d', total))
 end
 if total == added then
   redis.pcall('ZADD', KEYS[11], '0', name)  -- of a new queue, its type has been seen

@@ -21,16 +21,21 @@ local queue, index, jobs, keys, runs, dead, kept, claimed, fence, due, names = u
 local name = ARGV[2]
 local PENDING, LEASED, COMPLETED, DEAD, CANCELLED = weir.job_state.pending, --\
   weir.job_state.leased, weir.job_state.completed, weir.job_state.dead, weir.job_state.cancelled
--- A counter that is damaged begins anew; deaths go on from the last one, or from now.
+-- A user without the right to HINCRBY is as good as others. A counter that is damaged begins anew;
+-- deaths go on from the last one, or from now.
 local function increase(what, n)
   local total = redis.pcall('HINCRBY', queue, what, n)
-  if type(total) == 'number' and total >= 0 and total <= weir.redis_exact then return total end
-  if what == 'deaths' then
+  local by_hand = type(total) ~= 'number'
+  if by_hand then total = (tonumber(call('HGET', queue, what) or 0) or -weir.redis_exact) + n end
+  local good = total >= 0 and total <= weir.redis_exact
+  if good and not by_hand then return total end
+  if not good and what == 'deaths' then
     n = math.floor(tonumber(call('ZREVRANGE', dead, 0, 0, 'WITHSCORES')[2] or 0)) + 1
     if not (n > 0 and n < weir.redis_exact) then n = now end
   end
-  call('HSET', queue, what, decimal(math.max(n, 0)))
-  return n
+  if not good then total = n end
+  call('HSET', queue, what, decimal(math.max(total, 0)))
+  return total
 end
 
 ---@part drains
