@@ -182,6 +182,32 @@ BOOST_AUTO_TEST_CASE(F93_a_job_whose_body_is_lost_is_set_aside_and_not_buried) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(F93_of_a_job_whose_body_is_lost_no_record_is_kept) {
+  stage t;
+  std::string const payload(1000, 'x');
+  std::array<new_job, 2> jobs{};
+  for (std::uint8_t i = 0; i != 2; ++i) {
+    jobs[i].id = numbered(static_cast<std::uint8_t>(i + 1));
+    jobs[i].kind = "kind";
+    jobs[i].payload = payload;
+    jobs[i].retention = lasting;
+  }
+  BOOST_TEST_REQUIRE(t.on(command::enqueue_jobs{"queue", jobs}).has_value());
+  auto const got = t.on(command::dequeue_jobs{"queue", "me", 0, 2, lasting}).value().jobs;
+  BOOST_TEST_REQUIRE(got.size() == 2U);
+  t.by.ask("HDEL", key("j", "queue"), bytes(got[0].id) + "b");
+  for (auto const& j : got) {
+    std::array const done{finished_job{j.id, j.fence, "result"}};
+    BOOST_TEST(
+        (t.on(command::complete_jobs{"queue", done}).value()[0] == complete_outcome::completed));
+  }
+  BOOST_TEST(t.on(command::read_queue_stats{"queue"}).value().completed == 2U);
+  BOOST_TEST(t.on(command::find_job{"queue", got[1].id}).value()->result == "result");
+  BOOST_TEST(!t.on(command::find_job{"queue", got[0].id}).value());
+  BOOST_TEST(t.by.ask("HLEN", key("j", "queue"))[0].value == "3");  // of the other one
+  BOOST_TEST(t.by.ask("ZCARD", key("e", "queue"))[0].value == "1");
+}
+
 BOOST_AUTO_TEST_CASE(R2_a_job_whose_body_is_lost_keeps_its_run_lock) {
   stage t;
   std::string const payload(1000, 'x');

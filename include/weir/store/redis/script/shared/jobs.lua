@@ -217,7 +217,10 @@ local function finish(j, how)
     return save(j)
   end
   count(how == COMPLETED and 'completed' or 'cancelled', 1)
-  if j.retention == 0 then return erase(j.id) end
+  -- Of one whose body is lost no record is kept: nobody could read it.
+  if j.retention == 0 or j.extras > 1 and call('HSETNX', jobs, j.id .. 'b', '') == 1 then
+    return erase(j.id)
+  end
   j.vesting = now + j.retention
   call('ZADD', kept, decimal(j.vesting), 'j' .. j.id)
   save(j)
