@@ -677,6 +677,10 @@ BOOST_AUTO_TEST_CASE(F61_permits_of_a_limit_that_is_in_use_need_no_room) {
 BOOST_AUTO_TEST_CASE(F53_a_key_of_another_type_is_foreign_and_nothing_is_written) {
   quota const q[] = {quota::per_second(1)};
   server s;
+  auto const kept = [&s] {  // but for the time, which a slow machine has noted meanwhile
+    s.ask("del '{weir:0}:time'");
+    return contents(s);
+  };
   for (std::string const kind :
        {"pe", "pf", "pt", "pl", "pm", "l", "b", "q", "i", "j", "k", "r", "d", "e", "c"}) {
     BOOST_TEST_REQUIRE(s.ask("flushall") == "OK");
@@ -684,12 +688,12 @@ BOOST_AUTO_TEST_CASE(F53_a_key_of_another_type_is_foreign_and_nothing_is_written
     auto const key = "{weir:0}:" + kind + ":queue";
     BOOST_TEST_REQUIRE(s.ask("rpush '" + key + "' x") == "1");
     BOOST_TEST(on(command::inspect_lock{"other"}).has_value());  // it is connected
-    auto before = contents(s);
+    auto before = kept();
     BOOST_TEST_REQUIRE(before.size() == 40U);
     bool found = false;
     auto const try_it = [&](auto const& c) {
       auto const got = on(c);
-      auto const after = contents(s);
+      auto const after = kept();
       if (got.has_value()) {
         before = after;
         return;
