@@ -303,6 +303,33 @@ BOOST_AUTO_TEST_CASE(F80_many_records_that_are_over_go_in_pieces) {
   BOOST_TEST(ask(command::read_queue_stats{"q"})->completed == many);
 }
 
+BOOST_AUTO_TEST_CASE(F80_large_records_that_are_over_go_a_few_at_a_time) {
+  moved m;
+  auto const ask = m.ask();
+  constexpr std::size_t many = 40;
+  std::string const payload(limits::payload_size, 'x');
+  weir::id_source ids;
+  for (std::size_t i = 0; i != many; ++i) {
+    std::array<new_job, 1> jobs{};
+    jobs[0].id = ids.job();
+    jobs[0].kind = "kind";
+    jobs[0].payload = payload;
+    jobs[0].retention = i == 0 ? 3h : 1h;
+    BOOST_TEST_REQUIRE(ask(command::enqueue_jobs{"q", jobs}).has_value());
+    auto const got = ask(command::dequeue_jobs{"q", "me", 0, 1, 1min}).value().jobs;
+    BOOST_TEST_REQUIRE(got.size() == 1U);
+    std::array const done{finished_job{got[0].id, got[0].fence, {}}};
+    BOOST_TEST_REQUIRE(ask(command::complete_jobs{"q", done}).has_value());
+  }
+  m.there.move_clock(2 * an_hour);
+  auto const key = m.there.ask("--scan --pattern '*}:j:q'");
+  auto const left = [&] { return std::stoul(m.there.ask("hlen '" + key + "'")) / 2; };
+  BOOST_TEST(ask(command::dequeue_jobs{"q", "me", 0, 100, 1min}).has_value());
+  BOOST_TEST(left() == many - limits::batch_bytes / limits::payload_size);
+  BOOST_TEST(ask(command::gc_stale_pointers{0, 100, {}}).has_value());
+  BOOST_TEST(left() == 1U);
+}
+
 // What another program has left there is no time.
 BOOST_AUTO_TEST_CASE(F97_a_noted_time_that_is_damaged_is_noted_anew) {
   moved m;

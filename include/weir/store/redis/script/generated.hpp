@@ -40,6 +40,7 @@ static_assert(holds_while_waiting(unique_strategy{2}));
 static_assert(holds_while_waiting(unique_strategy{4}));
 static_assert(holds_while_waiting(unique_strategy{5}));
 static_assert(limits::answer_bytes == 4194304);
+static_assert(limits::batch_bytes == 16777216);
 static_assert(limits::checkpoint_size == 65536);
 static_assert(limits::headers_size == 4096);
 static_assert(limits::holder_size == 128);
@@ -534,10 +535,23 @@ end
 inline constexpr char part_tidy[] = R"lua(
 local function tidy(n)
   if call('ZCARD', kept) == 0 then return 0 end
-  local over = call('ZRANGEBYSCORE', kept, '-inf', decimal(now), 'LIMIT', 0, 2 * n + 2)
+  local most, bytes = 2 * n + 2, 0
+  local over = call('ZRANGEBYSCORE', kept, '-inf', decimal(now), 'LIMIT', 0, most)
+  local function weigh(field)
+    local size = redis.pcall('HSTRLEN', jobs, field)
+    if type(size) == 'number' then bytes = bytes + size end
+  end
   for _, what in ipairs(over) do
+    local id = what:sub(2)
     call('ZREM', kept, what)
-    if what:sub(1, 1) == 'k' then call('HDEL', keys, what:sub(2)) else erase(what:sub(2)) end
+    if what:sub(1, 1) == 'k' then
+      call('HDEL', keys, id)
+    else
+      weigh(id .. 'b')
+      weigh(id .. 'n')
+      erase(id)
+      if bytes >= 16777216 then return most end
+    end
   end
   return #over
 end

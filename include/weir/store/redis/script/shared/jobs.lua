@@ -282,14 +282,28 @@ local function possessor(key)
 end
 
 ---@part tidy
---- A little of the work that time has made: as much as steps make, and never much at once. Gives how
---- much it was. After `erase`.
+--- A little of the work that time has made: as much as steps make, and never much at once, nor many
+--- bytes, which a server is long in freeing. Gives how much it was; of bytes, all that it may be. A
+--- user without the right to HSTRLEN has no bound of bytes. After `erase`.
 local function tidy(n)
   if call('ZCARD', kept) == 0 then return 0 end
-  local over = call('ZRANGEBYSCORE', kept, '-inf', decimal(now), 'LIMIT', 0, 2 * n + 2)
+  local most, bytes = 2 * n + 2, 0
+  local over = call('ZRANGEBYSCORE', kept, '-inf', decimal(now), 'LIMIT', 0, most)
+  local function weigh(field)
+    local size = redis.pcall('HSTRLEN', jobs, field)
+    if type(size) == 'number' then bytes = bytes + size end
+  end
   for _, what in ipairs(over) do
+    local id = what:sub(2)
     call('ZREM', kept, what)
-    if what:sub(1, 1) == 'k' then call('HDEL', keys, what:sub(2)) else erase(what:sub(2)) end
+    if what:sub(1, 1) == 'k' then
+      call('HDEL', keys, id)
+    else
+      weigh(id .. 'b')
+      weigh(id .. 'n')
+      erase(id)
+      if bytes >= weir.limits.batch_bytes then return most end
+    end
   end
   return #over
 end
