@@ -32,10 +32,9 @@ class completer {
  public:
   explicit completer(std::shared_ptr<worker_core> core) : core_{std::move(core)} {}
 
-  /// To be stored at the next `flush`.
-  void add(std::shared_ptr<active_job> job, std::string stored) {
-    auto& to = core_->store.executes_now() ? at_once_ : line_of(job->queue).waiting;
-    to.push_back({std::move(job), std::move(stored)});
+  /// Its outcome's text is to be stored at the next `flush`.
+  void add(std::shared_ptr<active_job> const& job) {
+    (core_->store.executes_now() ? at_once_ : line_of(job->queue).waiting).push_back(job);
   }
 
   /// Stores what was added.
@@ -54,10 +53,7 @@ class completer {
   using request = question<command::complete_jobs>;
   using outcome_list = result<command::complete_jobs::result>;
 
-  struct done {
-    std::shared_ptr<active_job> job;
-    std::string stored;
-  };
+  using done = std::shared_ptr<active_job>;
   struct queue_line {
     std::vector<done> waiting;
     std::shared_ptr<std::vector<done>> batch{};  ///< on its way
@@ -75,13 +71,13 @@ class completer {
   /// queue. Those that are not stored get into their queue's line.
   void store_now() {
     auto all = std::exchange(at_once_, {});
-    // Those of a claim, and so of a queue, are to stand together, whatever ended between them.
-    auto const in_order = [](done const& a, done const& b) { return a.job->claim < b.job->claim; };
+    // Those of a queue are to stand together, whatever ended between them.
+    auto const in_order = [](done const& a, done const& b) { return a->queue < b->queue; };
     if (!std::ranges::is_sorted(all, in_order)) std::ranges::sort(all, in_order);
     for (std::span<done> rest{all}; !rest.empty();) {
-      auto const& queue = rest.front().job->queue;
+      auto const& queue = rest.front()->queue;
       auto const others =
-          std::ranges::find_if(rest, [&](auto const& d) { return d.job->queue != queue; });
+          std::ranges::find_if(rest, [&](auto const& d) { return d->queue != queue; });
       auto const batch =
           rest.first(fitting(rest.first(static_cast<std::size_t>(others - rest.begin()))));
       rest = rest.subspan(batch.size());
@@ -136,7 +132,7 @@ class completer {
   [[nodiscard]] static std::size_t fitting(std::span<done const> waiting) {
     std::size_t n = 0;
     for (std::size_t bytes = 0; n != waiting.size() && n != limits::batch; ++n) {
-      bytes += waiting[n].stored.size();
+      bytes += waiting[n]->outcome.text.size();
       if (n != 0 && bytes > limits::batch_bytes) break;
     }
     return n;
@@ -160,9 +156,9 @@ class completer {
   void give_up(std::span<done const> all, std::exception_ptr const& why) {
     auto const reason = reason_of(why);
     for (auto const& d : all) {
-      if (d.job->settled) continue;
-      core_->tell(worker_event_kind::lease_lost, *d.job, reason);
-      core_->settle(*d.job);
+      if (d->settled) continue;
+      core_->tell(worker_event_kind::lease_lost, *d, reason);
+      core_->settle(*d);
     }
   }
 
@@ -183,8 +179,8 @@ class completer {
     asked_for out;
     out.views.reserve(batch.size());
     for (auto const& d : batch) {
-      out.views.push_back({.id = d.job->job.id, .fence = d.job->job.fence, .result = d.stored});
-      out.until = std::max(out.until, d.job->deadline);
+      out.views.push_back({.id = d->job.id, .fence = d->job.fence, .result = d->outcome.text});
+      out.until = std::max(out.until, d->deadline);
     }
     return out;
   }
@@ -200,9 +196,9 @@ class completer {
   boost::asio::awaitable<void> complete_apart(std::string const& queue, std::span<done> batch,
                                               error_code why) {
     auto first = batch.first(batch.size() / 2);
-    if (batch.size() == 1 && !batch.front().stored.empty()) {
-      core_->tell(worker_event_kind::result_dropped, *batch.front().job, why.message());
-      batch.front().stored.clear();
+    if (batch.size() == 1 && !batch.front()->outcome.text.empty()) {
+      core_->tell(worker_event_kind::result_dropped, *batch.front(), why.message());
+      batch.front()->outcome.text.clear();
     } else if (batch.size() == 1) {
       settle(batch, outcome_list{why});
       co_return;
@@ -223,29 +219,29 @@ class completer {
 
   void settle(std::span<done> batch, outcome_list const& outcomes) {
     auto now = steady_time::min();
-    for (std::size_t i = 0; i != batch.size(); ++i) settle(batch[i], outcomes, i, now);
+    for (std::size_t i = 0; i != batch.size(); ++i) settle(*batch[i], outcomes, i, now);
   }
 
-  void settle(done& d, outcome_list const& outcomes, std::size_t i, steady_time& now) {
+  void settle(active_job& job, outcome_list const& outcomes, std::size_t i, steady_time& now) {
     auto& core = *core_;
     if (outcomes.has_error()) {
-      core.tell(worker_event_kind::lease_lost, *d.job, outcomes.error().message());
+      core.tell(worker_event_kind::lease_lost, job, outcomes.error().message());
     } else if (outcomes.value()[i] == complete_outcome::lease_lost) {
-      core.tell(worker_event_kind::lease_lost, *d.job);
+      core.tell(worker_event_kind::lease_lost, job);
     } else {
       if (outcomes.value()[i] == complete_outcome::completed_without_result) {
-        core.tell(worker_event_kind::result_dropped, *d.job, result_had_no_room);
-        d.stored.clear();
+        core.tell(worker_event_kind::result_dropped, job, result_had_no_room);
+        job.outcome.text.clear();
       }
       worker_event event;
       event.kind = worker_event_kind::completed;
-      event.queue = d.job->queue;
-      event.job = &d.job->job;
-      event.result = d.stored;
-      event.took = core.took(*d.job, now);
+      event.queue = job.queue;
+      event.job = &job.job;
+      event.result = job.outcome.text;
+      event.took = core.took(job, now);
       core.tell(event);
     }
-    core.settle(*d.job);
+    core.settle(job);
   }
 
   std::shared_ptr<worker_core> core_;

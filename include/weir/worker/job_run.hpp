@@ -242,7 +242,7 @@ class job_run {
       core_->tell(worker_event_kind::result_dropped, *job, outcome.text);
       outcome.text.clear();
     }
-    completer_->add(job, std::move(outcome.text));
+    completer_->add(job);
   }
 
   /// It ends, and others come in its place.

@@ -138,8 +138,8 @@ class alignas(64) basic_bucket_shard {
     for (auto left = n; left != 0; --left) {
       auto& candidate = slot(i);
       auto const meta = candidate.read_meta();
-      if (!meta.taken()) break;
       if (meta.taken_by(key.kind(), tag) && candidate.holds(key)) return {{&candidate, meta}, i};
+      if (!meta.taken()) break;
       i = i + 1 == n ? 0 : i + 1;
     }
     return {};
@@ -228,25 +228,25 @@ class alignas(64) basic_bucket_shard {
   class shape {
    public:
     constexpr shape() = default;
-    /// @param from tags from here on are looked for among twice as many slots; `at_rest`: it does
-    ///             not grow
-    constexpr shape(std::uint32_t size, std::uint32_t from) noexcept : size_{size}, from_{from} {}
+    /// @param from tags before it are looked for among the first half of the slots; 0: it does not
+    ///             grow
+    constexpr shape(std::uint32_t places, std::uint32_t from) noexcept
+        : places_{places},
+          from_{from} {}
 
     static constexpr std::uint32_t all = 1U << bucket_meta::tag_bits;
-    static constexpr std::uint32_t at_rest = all + 1;
 
-    [[nodiscard]] constexpr bool grows() const noexcept { return from_ != at_rest; }
+    [[nodiscard]] constexpr bool grows() const noexcept { return from_ != 0; }
     [[nodiscard]] constexpr std::uint32_t from() const noexcept { return from_; }
-    [[nodiscard]] constexpr std::uint32_t size() const noexcept { return size_; }
-    [[nodiscard]] constexpr std::uint32_t places() const noexcept { return size_ << grows(); }
+    [[nodiscard]] constexpr std::uint32_t places() const noexcept { return places_; }
     [[nodiscard]] constexpr std::uint32_t home(bucket_meta::tag t) const noexcept {
-      auto const among = std::uint64_t{size_} << (t >= from_);
+      auto const among = std::uint64_t{places_} >> (t < from_);
       return static_cast<std::uint32_t>(t * among >> bucket_meta::tag_bits);
     }
 
    private:
-    std::uint32_t size_ = 0;
-    std::uint32_t from_ = at_rest;
+    std::uint32_t places_ = 0;
+    std::uint32_t from_ = 0;
   };
 
   struct tenant {
@@ -326,23 +326,22 @@ class alignas(64) basic_bucket_shard {
     auto const n = size();
     grow_to(n == 0 ? first_segment : 2 * n);
     if (n == 0) {
-      shape_.store({first_segment, shape::at_rest}, std::memory_order_release);
+      shape_.store({first_segment, 0}, std::memory_order_release);
       return;
     }
-    // Those at the end that stand at the beginning stand behind it from now on.
-    regroup(0, 0, {n, shape::all},
+    // Those of the end that stand at the beginning stand behind the end from now on.
+    regroup(0, 0, {2 * n, shape::all},
             [&](bucket_meta::tag t, std::uint32_t i) { return seen().home(t) > i; });
   }
 
   void move_some() {
     constexpr std::uint32_t homes = 24;
     auto const in = seen();
-    auto const tags = std::max(homes * shape::all / in.size(), 1U);
+    auto const tags = std::max(2 * homes * shape::all / in.places(), 1U);
     auto const from = in.from() - std::min(in.from(), tags);
     auto const first = in.home(from);
     auto const least = in.home(in.from() - 1) - first + 1;
-    auto const then = from == 0 ? shape{in.size() * 2, shape::at_rest} : shape{in.size(), from};
-    regroup(first, least, then,
+    regroup(first, least, {in.places(), from},
             [&](bucket_meta::tag t, std::uint32_t) { return t >= from && t < in.from(); });
   }
 
