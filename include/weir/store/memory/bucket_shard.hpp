@@ -168,7 +168,7 @@ class alignas(64) basic_bucket_shard {
     return seen().home(bucket_meta::tag_of(hash));
   }
 
-  /// Makes sure that one more bucket fits. Moves some 25 slots at most.
+  /// Makes sure that one more bucket fits. Moves some 25 slots, seldom more than 50.
   void make_place() {
     if (seen().grows()) move_some();
     // A run of filled slots grows with the square of the load: at 7/8 a miss costs 32 looks. Few
@@ -185,16 +185,13 @@ class alignas(64) basic_bucket_shard {
 
   /// Empties a slot whose arrival is `absent` already. Others may stand there afterwards.
   void erase(std::uint32_t hole) noexcept {
-    auto const in = seen();
-    auto const n = in.places();
+    auto const n = size();
     --taken_;
     slot(hole).write_meta(slot(hole).read_meta().as_unused());
     for (auto i = hole;;) {
       i = after(i, n);
-      auto const meta = slot(i).read_meta();
-      if (!meta.taken()) return;
-      auto const home = in.home(meta.its_tag());
-      if (behind(home, i, n) < behind(hole, i, n)) continue;  // it begins after the hole
+      if (!slot(i).read_meta().taken()) return;
+      if (behind(home_of(i), i, n) < behind(hole, i, n)) continue;  // it begins after the hole
       place(take_out(i));
       hole = i;
     }
@@ -313,7 +310,7 @@ class alignas(64) basic_bucket_shard {
         auto const meta = slot(i).read_meta();
         if (!meta.taken()) continue;
         if (forward) {
-          place(take_out(i));
+          bring_forward(i);
         } else if (leaves(meta.its_tag(), i)) {
           out.push_back(take_out(i));
         }
@@ -322,6 +319,15 @@ class alignas(64) basic_bucket_shard {
     shape_.store(then, std::memory_order_release);
     for (auto const& t : out) place(t);
   }
+  void bring_forward(std::uint32_t i) noexcept {
+    auto best = home_of(i);
+    while (best != i && slot(best).read_meta().taken()) best = after(best, size());
+    if (best != i) place(take_out(i));
+  }
+  [[nodiscard]] std::uint32_t home_of(std::uint32_t i) const noexcept {
+    return seen().home(slot(i).read_meta().its_tag());
+  }
+
   void begin_to_grow() {
     auto const n = size();
     grow_to(n == 0 ? first_segment : 2 * n);

@@ -273,8 +273,13 @@ class basic_bucket_table {
   std::size_t sweep(bucket_shard& shard, duration now) noexcept {
     std::size_t removed = 0;
     auto soonest = duration::max();
-    for (std::uint32_t i = 0; i != shard.size();) {
-      forget_if_full(shard, i, now, soonest) ? ++removed : ++i;  // another may be in its place
+    // From an empty slot backwards: whoever comes forward then was looked at before.
+    auto const n = shard.size();
+    std::uint32_t i = 0;
+    while (i != n && shard.slot(i).read_meta().taken()) ++i;
+    for (auto left = n; left != 0; --left) {
+      i = i == 0 ? n - 1 : i - 1;
+      removed += static_cast<std::size_t>(forget_if_full(shard, i, now, soonest));
     }
     shard.set_soonest(soonest);
     return removed;
