@@ -167,16 +167,15 @@ class schedule_run final : public prepared_job {
     std::vector<ticking> jobs;
     std::size_t bytes = 0;
     for (auto const t : due.fire) {
+      if (s.definition.overlap == overlap_policy::replace && t != due.fire.back()) {
+        ++event.skipped;  // nobody has heard of it when the last one takes its place
+        continue;
+      }
       auto const fires = co_await clear_the_way(!jobs.empty(), event);
       if (fires.has_error()) throw boost::system::system_error{fires.error()};
       if (!*fires) {
         ++event.skipped;
         continue;
-      }
-      if (s.definition.overlap == overlap_policy::replace && !jobs.empty()) {
-        jobs.pop_back();  // of which nobody has heard
-        bytes = 0;
-        ++event.skipped;
       }
       if (!add_tick(jobs, s, t, id_of_tick(s, t))) {
         throw give_up{"its job has no text " + s.definition.tick_member + " for its tick"};
