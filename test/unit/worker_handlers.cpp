@@ -35,11 +35,13 @@ struct moody {
   moody() {
     if (refusals > 0) {
       --refusals;
+      if (gives_up) throw weir::give_up{"not made"};
       throw 7;
     }
   }
   int number = 0;
   static inline int refusals = 0;
+  static inline bool gives_up = false;
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(moody, number)
 struct moody_limit {
@@ -212,6 +214,12 @@ BOOST_AUTO_TEST_CASE(F42_what_a_job_type_throws_while_it_is_decoded_fails_the_at
       }
       BOOST_TEST(moody::refusals > 90);
       BOOST_TEST(events[kind::lease_lost] == 0);
+      // Whatever is thrown before the handler is called has no say in what becomes of the job.
+      moody::gives_up = true;
+      pass(1h);
+      BOOST_TEST((find(id)->state == weir::job_state::dead));
+      BOOST_TEST(find(id)->attempts == 3U);
+      moody::gives_up = false;
       moody::refusals = 0;
       cancel();
       for (auto const& failed : {id, limited}) ask(weir::command::cancel_job{"default", failed});

@@ -305,11 +305,14 @@ class any_handler {
   [[nodiscard]] virtual std::unique_ptr<prepared_job> prepare(std::string_view payload,
                                                               std::string& reason) const = 0;
 
-  /// Decodes the payload and calls a handler that is a plain function, whose job needs no limits:
-  /// without a `prepared_job`. The handler's exceptions come through. Null, and the reason: it
-  /// cannot be decoded.
-  [[nodiscard]] virtual std::optional<handler_result> call(std::string_view, std::string&,
-                                                           job_context&) const {
+  /// Decodes the payload and calls the handler, without a `prepared_job`, if that is a plain
+  /// function; those of coroutines are never called. All exceptions come through.
+  ///
+  /// @param[out] reason  why there is no result: the payload cannot be decoded
+  /// @param[out] decoded is it decoded? What is thrown then is the handler's
+  [[nodiscard]] virtual std::optional<handler_result> call(std::string_view, job_context&,
+                                                           std::string& /*reason*/,
+                                                           bool& /*decoded*/) const {
     return std::nullopt;
   }
 
@@ -351,14 +354,16 @@ class typed_handler final : public any_handler {
     return std::make_unique<typed_job<Job, target>>(handler_, std::move(job.value));
   }
 
-  [[nodiscard]] std::optional<handler_result> call(
-      [[maybe_unused]] std::string_view payload, [[maybe_unused]] std::string& reason,
-      [[maybe_unused]] job_context& context) const override {
+  [[nodiscard]] std::optional<handler_result> call([[maybe_unused]] std::string_view payload,
+                                                   [[maybe_unused]] job_context& context,
+                                                   [[maybe_unused]] std::string& reason,
+                                                   [[maybe_unused]] bool& decoded) const override {
     if constexpr (handler_value<handler_return<Handler, Job>>::is_awaitable) {
       return std::nullopt;
     } else {
       auto const job = weir::decode<Job>(payload);
-      if (job.ok) return result_of_call(*handler_, job.value, context);
+      decoded = job.ok;
+      if (decoded) return result_of_call(*handler_, job.value, context);
       reason = job.reason;
       return std::nullopt;
     }

@@ -223,13 +223,15 @@ class handler_run {
 
   [[nodiscard]] handler_outcome call(active_job& job) const {
     if (!may_start(job)) return not_started();
+    bool decoded = job.prepared != nullptr;
     try {
-      if (job.prepared != nullptr) return finished(job.prepared->call(job.context));
+      if (decoded) return finished(job.prepared->call(job.context));
       std::string reason;
-      auto got = job.handler->call(job.job.payload, reason, job.context);
+      auto got = job.handler->call(job.job.payload, job.context, reason, decoded);
       return got ? finished(std::move(*got)) : undecodable(reason);
     } catch (...) {
-      return thrown();
+      if (decoded) return thrown();
+      return {handler_outcome::ending::failed, thrown().text};
     }
   }
 

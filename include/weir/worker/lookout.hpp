@@ -278,7 +278,7 @@ class lookout : public std::enable_shared_from_this<lookout> {
     at.in_vain = bool{answered.error};
     if (!heed(answered.error, found)) return 0;
     auto& due = *answered.answer;
-    found.queues.reserve(found.queues.size() + due.queues.size());
+    if (found.queues.empty()) found.queues.reserve(due.queues.size());
     if (due.next_in) found.next = std::min(found.next, saturating_add(found.at, *due.next_in));
     for (auto& queue : due.queues) {
       if (!held_.empty()) held_.erase(queue);  // a queue that is held is not found
