@@ -42,7 +42,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(rows, first, last)
 template <class Codec>
 struct rows_in : rows {};
 
-/// What comes of it.
+/// The outcome of it.
 struct imported {
   int count = 0;
 };
