@@ -30,9 +30,7 @@ inline constexpr std::uint32_t postgres_first_schema = 4;
 inline constexpr char const* postgres_from_4[] = {
     pgsql::from_4,   pgsql::past,   pgsql::base, pgsql::leases, pgsql::buckets, pgsql::floors,
     pgsql::pointers, pgsql::queues, pgsql::jobs, pgsql::claims, pgsql::dequeue, pgsql::from_4_fill};
-inline constexpr char const* postgres_from_5[] = {pgsql::base,   pgsql::leases,   pgsql::buckets,
-                                                  pgsql::floors, pgsql::pointers, pgsql::queues,
-                                                  pgsql::jobs,   pgsql::claims,   pgsql::dequeue};
+inline constexpr char const* postgres_from_5[] = {pgsql::jobs};
 inline constexpr std::array<std::span<char const* const>, 2> postgres_migrations{postgres_from_4,
                                                                                  postgres_from_5};
 static_assert(postgres_first_schema + postgres_migrations.size() == postgres_schema_version);
