@@ -293,6 +293,7 @@ enum class stage {
   reply,
   notification,
   migration,
+  stale,
   stream
 };
 
@@ -308,6 +309,8 @@ class hostile_server {
   hostile_server(stage at, dice d)
       : stage_{at},
         moment_{static_cast<moment>(d.below(6))},
+        code_{d.pick(std::array{"42P05", "26000", "0A000"})},
+        closes_{d.chance(50)},
         dice_{d},
         listener_{::socket(AF_INET, SOCK_STREAM, 0)},
         port_{listen_at_any_port(listener_)} {
@@ -526,6 +529,10 @@ class hostile_server {
         } else {
           for (auto const& m : greeting) say(c, m);
         }
+      } else if (stage_ == stage::stale) {
+        say(c, message('E', "C" + text(code_) + "M" + text("stale") + '\0') + message('Z', "I"));
+        ++said_;
+        if (closes_) throw gone{};
       } else if (stage_ == stage::stream) {
         if (moment_ == moment::reply) stream(c, d);
         // An answer of weir's to a lock that is not there, and more than was asked for.
@@ -560,6 +567,8 @@ class hostile_server {
 
   stage const stage_;
   moment const moment_;
+  char const* const code_;  // by which it says that it does not have a prepared statement
+  bool const closes_;       // after that
   dice dice_;
   std::atomic<std::size_t> streamed_{0};
   std::atomic<std::size_t> parameters_{0};
@@ -938,7 +947,8 @@ int main(int argc, char** argv) {
        {std::pair{"tls", stage::tls}, std::pair{"startup", stage::startup},
         std::pair{"parameters", stage::parameters}, std::pair{"ready", stage::ready},
         std::pair{"greeting", stage::greeting}, std::pair{"reply", stage::reply},
-        std::pair{"notification", stage::notification}, std::pair{"migration", stage::migration}}) {
+        std::pair{"notification", stage::notification}, std::pair{"migration", stage::migration},
+        std::pair{"stale", stage::stale}}) {
     campaign.add(name, 15, [&, name, at](dice& d) { meet(at, name, d, campaign); });
   }
   campaign.add("stream", 30, [&](dice& d) { endure(d, campaign); });

@@ -182,7 +182,7 @@ MUTANTS = [
      'send("SAVEPOINT weir_command")', value("true"),
      {TRANSACTION: ["a_command_that_fails*"]}),
     ("stays_with_a_standby", "a server that takes no writes, or has another schema, is kept", LINK,
-     "if (renews(first.failed)) renewed_ = true;", instead(";"),
+     "if (!first.stale && renews(first.failed)) renewed_ = true;", instead(";"),
      {FAILOVER: ["F70_a_primary*", "F70_a_standby*"], STORE: ["a_later_version*"]}),
     ("mute_host_is_the_end", "no other host is tried after one that is silent", SOCKET,
      "timer_.set(saturating_add(timer_.now(), s->most), [this, s] { give_up(s); });",

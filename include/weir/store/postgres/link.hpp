@@ -215,7 +215,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     auto text = item.request->text(schema_);
     return item.request->call().with_parameters(
         [&](int n, auto types, auto values, auto lengths, auto formats) {
-          if (!named_) {
+          if (!named_ || item.request->unnamed) {
             return PQsendQueryParams(c, text.c_str(), n, types, values, lengths, formats, 1) == 1;
           }
           auto const [at, first] =
@@ -333,7 +333,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
           if (first.prepares || first.stale) named_ = false;
           if (state_of(r.get()) == "55P03") first.locked = true;
           if (!first.failed) first.failed = postgres_error(r.get());
-          if (renews(first.failed)) renewed_ = true;
+          if (!first.stale && renews(first.failed)) renewed_ = true;
           socket_.answered(postgres_bytes(r.get()));
           break;
         default: break;
@@ -364,6 +364,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
     joined_ -= is_joined(*first.request) ? 1 : 0;
     socket_.answered(postgres_bytes(first.answer.get()));
     if (!first.failed && !first.answer) first.failed = errc::store_corrupt;
+    if (first.stale) first.request->unnamed = true;  // so this comes once
     if (first.stale || (first.failed == errc::store_corrupt && first.request->repair())) {
       return owner_.repeats(std::move(first.request));
     }

@@ -55,6 +55,7 @@ class postgres_request {
   /// When it was first refused because of a lock that somebody has.
   std::optional<steady_time> held_up_at{};
   std::unique_ptr<postgres_turn> turn{};
+  bool unnamed = false;  ///< its prepared statement was of no use
 
   /// Ends it: with an answer that was committed, or with an error.
   virtual void finish(error_code ec, postgres_rows const& answer) noexcept = 0;
