@@ -132,7 +132,11 @@ WEIR_DECL std::string postgres_migration_sql(postgres_options const& options, st
   // Others who do the same wait here, and then fail.
   if (from == 0 && to > 0) add("CREATE SCHEMA IF NOT EXISTS ~;\n");
   add(detail::pgsql::own_schema);
-  if (from > 0) add("LOCK TABLE ~.state;\n");
+  if (from > 0) {
+    // From 5 on functions are all that changes: others use the table meanwhile.
+    add("LOCK TABLE ~.state");
+    add(from >= 5 && to > 0 ? " IN SHARE UPDATE EXCLUSIVE MODE;\n" : ";\n");
+  }
   if (to == 0) {
     if (from > 0) add("DROP SCHEMA ~ CASCADE;\n");
   } else if (from == 0) {
