@@ -205,6 +205,8 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
         hurries_each_ = !own && !waits_ && options_.connections > 1;
       } catch (postgres_malformed const&) {
         why_ = errc::store_foreign;
+      } catch (...) {
+        why_ = make_error_code(boost::system::errc::not_enough_memory);
       }
     }
     ready_ = !why_;
