@@ -446,7 +446,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   /// A command that was refused because of a lock is not sent again after this, unless nothing is
   /// known of that lock. On the server it waits for a second.
   static constexpr duration longest_wait = std::chrono::seconds{2};
-  // How long nothing is connected to after that.
+  // How long nothing is connected to after all connections were given up.
   static constexpr duration renewal_interval = std::chrono::milliseconds{50};
   static constexpr duration prod_interval = std::chrono::milliseconds{20};
   // Between two times that it tidies, so that no server can keep it at that.
