@@ -18,6 +18,9 @@ namespace weir::detail {
 /// What `schema_outdated` says besides.
 inline constexpr std::string_view postgres_not_migrated =
     "call async_migrate, or run postgres_migration_sql(options)";
+/// The same, of a schema that is there.
+inline constexpr std::string_view postgres_incomplete =
+    "a function of weir's is not there, or is another: call async_migrate";
 
 /// What a statement's failure is called outside. The server has rolled the statement back. Class
 /// and codes are those of PostgreSQL's manual, appendix A.
@@ -45,7 +48,10 @@ inline constexpr std::string_view postgres_not_migrated =
   auto const* const field = PQresultErrorField(r, PG_DIAG_SQLSTATE);
   std::string_view const state = field == nullptr ? "" : field;
   auto const ec = postgres_error(state);
-  if (ec == errc::schema_outdated) return explained(ec, postgres_not_migrated);
+  if (ec == errc::schema_outdated) {
+    bool const nothing = state == "42P01" || state == "3F000";
+    return explained(ec, nothing ? postgres_not_migrated : postgres_incomplete);
+  }
   auto const* const said = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
   bool const tells = state == "42501" || state == "25006" || state.starts_with("40") ||
                      state.starts_with("53") || state.starts_with("55") || state.starts_with("57");
