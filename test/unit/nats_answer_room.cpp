@@ -125,6 +125,57 @@ BOOST_AUTO_TEST_CASE(F60_an_owner_that_is_mute_does_not_hold_up_those_who_answer
   }
 }
 
+BOOST_AUTO_TEST_CASE(F60_the_end_of_a_turn_is_told_to_who_waits_behind_it) {
+  parts p{64};
+  std::size_t last = 0;
+  while (p.ask(last, large, "mute")) ++last;
+  p.room.wants_none(&p.coming[last]);
+  BOOST_TEST(p.ask(60, large, "one"));
+  BOOST_TEST(!p.ask(61, large, "one"));
+  p.came(60, large, "one");
+  BOOST_TEST(!p.ask(62, large, "one"));
+  int told = 0;
+  p.room.wait([&] { ++told; });
+  p.room.wants_none(&p.coming[62]);
+  BOOST_TEST(told == 0);
+  p.room.wants_none(&p.coming[61]);
+  BOOST_TEST(told == 1);
+  BOOST_TEST(p.ask(62, large, "one"));
+}
+
+BOOST_AUTO_TEST_CASE(F60_a_part_that_has_got_room_leaves_some_to_who_waits_behind_it) {
+  parts p{64};
+  std::size_t last = 0;
+  while (p.ask(last, small)) ++last;
+  BOOST_TEST(!p.ask(last, 2 * small));
+  p.came(0, small);
+  p.came(1, small);
+  p.came(2, small);
+  BOOST_TEST(!p.ask(0, small));
+  int told = 0;
+  p.room.wait([&] { ++told; });
+  BOOST_TEST(p.ask(last, 2 * small));
+  BOOST_TEST(told == 1);
+  BOOST_TEST(p.ask(0, small));
+}
+
+BOOST_AUTO_TEST_CASE(F60_a_part_that_wants_more_than_its_share_is_in_nobodys_way) {
+  parts p{4};
+  for (std::size_t part = 1; part != 4; ++part) {
+    for (int i = 0; i != 14; ++i) BOOST_TEST(p.ask(part, small));
+  }
+  while (p.ask(0, small)) {
+  }
+  BOOST_TEST(!p.ask(0, small));
+  p.came(1, small);
+  BOOST_TEST(!p.ask(2, small));
+  int told = 0;
+  p.room.wait([&] { ++told; });
+  BOOST_TEST(!p.ask(0, 2 * large));  // since nobody waits any more for the one before it
+  BOOST_TEST(told == 1);
+  BOOST_TEST(p.ask(2, small));
+}
+
 BOOST_AUTO_TEST_CASE(who_waits_is_told_once_that_there_is_room) {
   parts p{1};
   int told = 0;

@@ -41,15 +41,19 @@ class nats_answer_room {
     bool const turn = next || (first && of_owner_.contains(next_owner_));
     bool const fits = coming_ + answer <= (first ? most : most - kept);
     bool const room = coming_ == 0 || (fair && fits && turn);
-    if (fair && next) {
-      next_ = room ? nullptr : part;
+    if (room || !fair) {
+      wants_none(part);
+    } else if (next) {
+      next_ = part;
       next_owner_ = owner;
     }
     return room;
   }
-  /// A part asks for nothing any more.
-  void wants_none(void const* part) noexcept {
-    if (next_ == part) next_ = nullptr;
+  /// A part waits for no turn any more.
+  void wants_none(void const* part) {
+    if (next_ != part) return;
+    next_ = nullptr;
+    tell();
   }
 
   /// So many bytes may come.
@@ -65,12 +69,16 @@ class nats_answer_room {
     if (coming_ == 0) next_ = nullptr;
     auto const at = of_owner_.find(owner);
     if ((at->second -= answer) == 0) of_owner_.erase(at);
-    for (auto const& then : std::exchange(waiting_, {})) then();
+    tell();
   }
   /// Does something when there is room for more.
   void wait(std::function<void()> then) { waiting_.push_back(std::move(then)); }
 
  private:
+  void tell() {
+    for (auto const& then : std::exchange(waiting_, {})) then();
+  }
+
   std::size_t const share_;  // of a part
   std::size_t coming_ = 0;
   std::map<std::string, std::size_t, std::less<>> of_owner_;
