@@ -20,6 +20,7 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -243,6 +244,23 @@ BOOST_AUTO_TEST_CASE(an_owner_that_ends_is_replaced_at_once) {
   BOOST_TEST(!enqueue(survivor, 10));
   BOOST_TEST(survivor(command::read_queue_stats{"queue"}).value().pending == 2U);
   BOOST_TEST(owner_of(who, "key") != before);
+}
+
+BOOST_AUTO_TEST_CASE(a_program_that_is_started_has_no_connection_that_is_being_made) {
+  auto const before = server_test::inherited();
+  boost::asio::io_context io;
+  auto o = owning();
+  o.offline_patience = 100ms;
+  nats_store const store{io.get_executor(), "nats://127.0.0.1:1", o};
+  store.async_run(boost::asio::detached);
+  bool ended = false;
+  store.async_execute(command::inspect_lock{"key"}, [&](error_code, auto const&) { ended = true; });
+  int most = before;
+  BOOST_TEST_REQUIRE(happens(io, [&] {
+    most = std::max(most, server_test::inherited());
+    return ended;
+  }));
+  BOOST_TEST(most == before);
 }
 
 BOOST_AUTO_TEST_CASE(an_owner_that_ends_is_replaced_though_a_child_has_its_connection) {

@@ -14,6 +14,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -247,8 +248,12 @@ BOOST_AUTO_TEST_CASE(a_program_that_is_started_has_no_connection) {
   auto const before = server_test::inherited();
   bed on{s, relying()};
   on.store.async_execute(command::await_jobs{0}, [](error_code, hint) {});
-  BOOST_TEST_REQUIRE(happens(on.io, [&] { return !channels(s).empty(); }));
-  BOOST_TEST(server_test::inherited() == before);
+  int most = before;  // while it connects, too
+  BOOST_TEST_REQUIRE(happens(on.io, [&] {
+    most = std::max(most, server_test::inherited());
+    return !channels(s).empty();
+  }));
+  BOOST_TEST(most == before);
 }
 
 BOOST_AUTO_TEST_CASE(F84_an_idle_worker_looks_at_all_shards_in_one_round_trip_a_second) {

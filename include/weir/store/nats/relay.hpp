@@ -109,6 +109,8 @@ class nats_relay : public std::enable_shared_from_this<nats_relay> {
     server_.close(ignored);
     auto const to = addresses_[(first_ + tried_++) % addresses_.size()];
     wait(timeout_ / static_cast<std::int64_t>(addresses_.size()));
+    (void)server_.open(to.protocol(), ignored);  // what has failed fails again below
+    keep_from_children(server_.native_handle());
     server_.async_connect(to, [self = shared_from_this(), now = tried_](error_code ec) {
       if (!self->done_ || now != self->tried_) return;
       if (!ec) return self->listen();
@@ -125,7 +127,7 @@ class nats_relay : public std::enable_shared_from_this<nats_relay> {
     auto const port = ec ? std::uint16_t{0} : listener_.local_endpoint(ec).port();
     if (!ec) (void)server_.set_option(tcp::no_delay{true}, ec);
     if (ec) return end();
-    keep_from_children(server_.native_handle());
+    keep_from_children(listener_.native_handle());
     listener_.async_accept(client_, [self = shared_from_this()](error_code failed) {
       error_code ignored;
       self->listener_.close(ignored);

@@ -194,13 +194,15 @@ class redis_session : public std::enable_shared_from_this<redis_session> {
   // ---------------------------------------------------------------------------- the beginning
 
   void connect(protocol::endpoint const& to) {
+    error_code ignored;  // what has failed fails again below
+    (void)socket_.open(to.protocol(), ignored);
+    keep_from_children(socket_.native_handle());
     socket_.async_connect(to, on([this] { connected(); }));
   }
 
   void connected() {
     error_code ignored;  // such as of a unix socket
     socket_.set_option(boost::asio::ip::tcp::no_delay{true}, ignored);
-    keep_from_children(socket_.native_handle());
     if (!tls_) return greet();
     stage_ = "TLS: ";
     after(options_.connect_timeout, &redis_session::too_late);
