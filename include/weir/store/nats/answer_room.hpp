@@ -59,8 +59,8 @@ class nats_answer_room {
   /// So many bytes may come.
   void expect(std::string_view owner, std::size_t answer) {
     if (answer == 0) return;
+    of_owner_[std::string{owner}] += answer;  // or it throws, and nothing comes
     coming_ += answer;
-    of_owner_[std::string{owner}] += answer;
   }
   /// They have, or will not.
   void came(std::string_view owner, std::size_t answer) {

@@ -543,8 +543,9 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
         }
         ++e->asked;
         q->waits = waits;
-        expect(*on, *q, e->answer_bytes());
+        auto const bytes = e->answer_bytes();
         q->errands.push_back(std::move(e));
+        expect(*on, *q, bytes);
         if (q->later || q->data.size() >= batch_size) break;
       }
       if (q->errands.empty()) break;
@@ -621,9 +622,9 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   }
   /// So many bytes may come as answers to a question.
   void expect(nats_link& on, nats_asking& q, std::size_t bytes) {
+    on.room().expect(q.owner, bytes);
     q.coming += bytes;
     coming_ += bytes;
-    on.room().expect(q.owner, bytes);
   }
   /// They have, or will not.
   void came(nats_asking& q, std::size_t bytes) {
