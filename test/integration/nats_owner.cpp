@@ -344,7 +344,7 @@ BOOST_AUTO_TEST_CASE(two_that_both_believe_to_be_the_owner_do_no_harm) {
   BOOST_TEST(next(command::read_queue_stats{"queue"}).value().pending == 11U);
 }
 
-// What the context of an owner's handlers does is nothing to others, if the store has another one.
+// The context of an owner's handlers may do anything, if the store has another one.
 BOOST_AUTO_TEST_CASE(an_owner_with_a_thread_of_its_own_answers_while_handlers_block) {
   server s;
   together all{s};

@@ -72,7 +72,7 @@ class stranger {
     answer_ = std::move(said);
     write("SUB " + subject + " 3\r\n");
   }
-  /// What has come there until now: where each question is answered, and what it is.
+  /// Questions that have come there until now: where each is answered, and what it is.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> questions() {
     std::vector<std::pair<std::string, std::string>> out;
     write("PING\r\n");

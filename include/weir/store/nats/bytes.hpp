@@ -22,7 +22,7 @@ namespace weir::detail {
 /// (F97).
 inline constexpr std::uint64_t nats_largest_number = std::uint64_t{1} << 62U;
 
-/// Reads decimal digits, and nothing beside them.
+/// Reads a decimal number, and nothing beside it.
 template <class T>
 [[nodiscard]] bool nats_digits(std::string_view text, T& out) noexcept {
   auto const [end, ec] = std::from_chars(text.data(), text.data() + text.size(), out);

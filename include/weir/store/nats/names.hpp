@@ -194,7 +194,7 @@ class nats_names {
   std::string direct_;
 };
 
-/// What both kinds of streams have alike, and what else this one has.
+/// The configuration that both kinds of streams have alike, and what else this one has.
 [[nodiscard]] inline std::string nats_config(nats_options const& o, std::string const& name,
                                              std::string const& subject, std::string const& more) {
   return R"({"name":")" + name + R"(","subjects":[")" + subject +
