@@ -168,7 +168,8 @@ class alignas(64) basic_bucket_shard {
     return seen().home(bucket_meta::tag_of(hash));
   }
 
-  /// Makes sure that one more bucket fits. Moves some 25 slots, seldom more than 50.
+  /// Makes sure that one more bucket fits. Moves some 25 slots, and seldom more than 60, while it
+  /// grows.
   void make_place() {
     if (seen().grows()) move_some();
     // A run of filled slots grows with the square of the load: at 7/8 a miss costs 32 looks. Few
