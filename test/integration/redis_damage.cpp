@@ -147,20 +147,27 @@ BOOST_AUTO_TEST_CASE(F93_a_job_that_cannot_be_read_takes_no_unique_key_with_it) 
   }
 }
 
-// A dead letter has to be readable, or nobody can replay it or purge it.
-BOOST_AUTO_TEST_CASE(F93_a_job_whose_body_is_lost_is_set_aside_and_not_buried) {
-  stage t;
+/// Two claimed jobs like this one, whose payloads have records of their own.
+std::vector<leased_job> two_with_bodies(stage& t, new_job const& like) {
   std::string const payload(1000, 'x');
-  std::array<new_job, 2> jobs{};
+  std::array jobs{like, like};
   for (std::uint8_t i = 0; i != 2; ++i) {
     jobs[i].id = numbered(static_cast<std::uint8_t>(i + 1));
     jobs[i].kind = "kind";
     jobs[i].payload = payload;
-    jobs[i].max_attempts = 1;
   }
   BOOST_TEST_REQUIRE(t.on(command::enqueue_jobs{"queue", jobs}).has_value());
-  auto const got = t.on(command::dequeue_jobs{"queue", "me", 0, 2, lasting}).value().jobs;
+  auto got = t.on(command::dequeue_jobs{"queue", "me", 0, 2, lasting}).value().jobs;
   BOOST_TEST_REQUIRE(got.size() == 2U);
+  return got;
+}
+
+// A dead letter has to be readable, or nobody can replay it or purge it.
+BOOST_AUTO_TEST_CASE(F93_a_job_whose_body_is_lost_is_set_aside_and_not_buried) {
+  stage t;
+  new_job once;
+  once.max_attempts = 1;
+  auto const got = two_with_bodies(t, once);
   for (auto const& j : got) t.by.ask("HDEL", key("j", "queue"), bytes(j.id) + "b");
   auto const buried = t.on(command::bury_job{"queue", got[0].id, got[0].fence, "reason"});
   BOOST_TEST((buried.error() == errc::lease_lost));
@@ -184,17 +191,9 @@ BOOST_AUTO_TEST_CASE(F93_a_job_whose_body_is_lost_is_set_aside_and_not_buried) {
 
 BOOST_AUTO_TEST_CASE(F93_of_a_job_whose_body_is_lost_no_record_is_kept) {
   stage t;
-  std::string const payload(1000, 'x');
-  std::array<new_job, 2> jobs{};
-  for (std::uint8_t i = 0; i != 2; ++i) {
-    jobs[i].id = numbered(static_cast<std::uint8_t>(i + 1));
-    jobs[i].kind = "kind";
-    jobs[i].payload = payload;
-    jobs[i].retention = lasting;
-  }
-  BOOST_TEST_REQUIRE(t.on(command::enqueue_jobs{"queue", jobs}).has_value());
-  auto const got = t.on(command::dequeue_jobs{"queue", "me", 0, 2, lasting}).value().jobs;
-  BOOST_TEST_REQUIRE(got.size() == 2U);
+  new_job kept;
+  kept.retention = lasting;
+  auto const got = two_with_bodies(t, kept);
   t.by.ask("HDEL", key("j", "queue"), bytes(got[0].id) + "b");
   for (auto const& j : got) {
     std::array const done{finished_job{j.id, j.fence, "result"}};

@@ -27,10 +27,11 @@ inline constexpr std::uint32_t postgres_schema_version = 6;
 /// on its functions.
 ///
 /// There is a way from version 5, which replaces functions, and one from version 4, which takes the
-/// jobs' table for itself until it is done: commands wait for it, by workers of the version before,
-/// too, and then go on. Returns an empty text where
-/// `options.schema` is no valid name, where there is no way from `from`, and where `to` is an
-/// earlier version than this one's, but for 0.
+/// jobs' table for itself: commands wait until it is done, those of workers of the version before,
+/// too, and then go on.
+///
+/// Returns an empty text where `options.schema` is no valid name, where there is no way from
+/// `from`, and where `to` is an earlier version than this one's, but for 0.
 [[nodiscard]] std::string postgres_migration_sql(postgres_options const& options,
                                                  std::uint32_t from = 0,
                                                  std::uint32_t to = postgres_schema_version);
