@@ -52,6 +52,7 @@ LAYERS = [
     ("weir/schedules.hpp", "worker"),
     ("weir/scheduler.hpp", "worker"),
     ("weir/console.hpp", "console"),
+    ("weir/explain.hpp", "console"),
     ("weir/*", "value"),
     ("*", None),
 ]

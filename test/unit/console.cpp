@@ -467,12 +467,12 @@ BOOST_AUTO_TEST_CASE(workers_that_are_busy_or_stop_are_why_a_job_waits) {
   weir::job job;
   job.kind = "kind";
   auto const why = [&](bool waits) {
-    weir::detail::explanation out;
+    weir::job_explanation out;
     auto const* const limits = weir::detail::explain_workers(known, 1, "mail", job, waits, out);
     BOOST_TEST(limits == worker.find_kind("kind"));
     BOOST_TEST_REQUIRE(out.because.size() == 1U);
-    BOOST_TEST(out.because.front().second.find("the one") != std::string::npos);
-    return out.because.front().first;
+    BOOST_TEST(out.because.front().text.find("the one") != std::string::npos);
+    return out.because.front().code;
   };
   BOOST_TEST(why(true) == "workers_busy");
   BOOST_TEST(why(false) == "workers");

@@ -9,6 +9,7 @@
 #include "weir/console/text.hpp"
 #include "weir/execute.hpp"
 #include "weir/job.hpp"
+#include "weir/job_explanation.hpp"
 #include "weir/key_policy.hpp"
 #include "weir/registered_worker.hpp"
 #include "weir/unique.hpp"
@@ -26,12 +27,6 @@
 #include <vector>
 
 namespace weir::detail {
-
-/// Why a job does not run, and until when.
-struct explanation {
-  std::vector<std::pair<std::string, std::string>> because;  ///< a code, and a sentence
-  std::vector<std::string> unknown;                          ///< what only workers know
-};
 
 /// Whether the queue of a job is held back by a snooze, since it has a due job and is in no scan.
 /// Empty: it is not to be found out among so many queues.
@@ -104,7 +99,7 @@ inline boost::asio::awaitable<known_workers> find_workers(console_queue q) {
 /// @return what they know of its kind; null: it is not to be found out
 inline served_kind const* explain_workers(known_workers const& known, std::uint32_t shard_count,
                                           std::string const& name, job const& j, bool waits,
-                                          explanation& out) {
+                                          job_explanation& out) {
   std::vector<registered_worker const*> serving;
   std::vector<registered_worker const*> stopping;
   std::uint64_t hands = 0;
@@ -127,7 +122,7 @@ inline served_kind const* explain_workers(known_workers const& known, std::uint3
     busy += std::min(w.busy, w.concurrency);
   }
   auto const say = [&out](char const* code, std::string text) {
-    out.because.emplace_back(code, std::move(text));
+    out.because.push_back({code, std::move(text)});
   };
   if (!stopping.empty()) {
     say("workers_stopping",
@@ -154,7 +149,8 @@ inline served_kind const* explain_workers(known_workers const& known, std::uint3
 
 /// Explains whether the limits of a job's kind refuse it.
 inline boost::asio::awaitable<void> explain_limits(console_queue q, job const& j,
-                                                   served_kind const& limits, explanation& out) {
+                                                   served_kind const& limits,
+                                                   job_explanation& out) {
   if (limits.concurrency != 0 && limits.concurrency_key.empty()) {
     out.unknown.emplace_back("whether its concurrency limit refuses it, whose key is made of the "
                              "job");
@@ -170,7 +166,7 @@ inline boost::asio::awaitable<void> explain_limits(console_queue q, job const& j
         text += " One of the holders is " + census.holders.front().holder + ", for " +
                 time_text(census.holders.front().expires_in) + " more unless it renews.";
       }
-      out.because.emplace_back("limit_reached", std::move(text));
+      out.because.push_back({"limit_reached", std::move(text)});
     } else if (ec) {
       out.unknown.emplace_back("whether the concurrency limit " + limits.concurrency_key +
                                " refuses it: " + ec.message());
@@ -187,9 +183,9 @@ inline boost::asio::awaitable<void> explain_limits(console_queue q, job const& j
         .key = digest.view(), .quotas = limits.rate, .cost = limits.rate_cost};
     auto const [ec, level] = co_await async_execute(q.get_store(), look, as_value);
     if (!ec && !level.allowed) {
-      out.because.emplace_back("rate_used_up", "The rate limit " + limits.rate_key +
-                                                   " is used up. It has enough tokens in " +
-                                                   time_text(level.retry_after) + ".");
+      out.because.push_back({"rate_used_up", "The rate limit " + limits.rate_key +
+                                                 " is used up. It has enough tokens in " +
+                                                 time_text(level.retry_after) + "."});
     } else if (ec) {
       out.unknown.emplace_back("whether the rate limit " + limits.rate_key +
                                " refuses it: " + ec.message());
@@ -200,9 +196,9 @@ inline boost::asio::awaitable<void> explain_limits(console_queue q, job const& j
 /// Explains a job that waits.
 inline boost::asio::awaitable<void> explain_waiting(console_queue q, std::string name, job const& j,
                                                     job const& shown, queue_stats const& stats,
-                                                    explanation& out) {
+                                                    job_explanation& out) {
   auto const say = [&out](char const* code, std::string text) {
-    out.because.emplace_back(code, std::move(text));
+    out.because.push_back({code, std::move(text)});
   };
   bool const visible = j.vests_in <= duration{};
   if (j.attempts >= j.max_attempts) {
@@ -262,13 +258,13 @@ inline boost::asio::awaitable<void> explain_waiting(console_queue q, std::string
 
 /// Explains who has a job, by the register.
 inline void explain_holder(known_workers const& known, std::string const& holder,
-                           explanation& out) {
+                           job_explanation& out) {
   auto const found = std::ranges::find(known.alive, holder, &registered_worker::holder);
   if (found == known.alive.end()) {
     out.unknown.emplace_back("whether its worker lives");
   } else {
-    out.because.emplace_back("worker", "That worker is " + found->name + ", and was heard of " +
-                                           time_text(found->seen) + " ago.");
+    out.because.push_back({"worker", "That worker is " + found->name + ", and was heard of " +
+                                         time_text(found->seen) + " ago."});
   }
 }
 
@@ -277,11 +273,12 @@ inline void explain_holder(known_workers const& known, std::string const& holder
 ///
 /// @param j     as the store has it
 /// @param shown what of it may be read by people
-inline boost::asio::awaitable<explanation> explain(console_queue q, std::string name, job const& j,
-                                                   job const& shown, queue_stats const& stats) {
-  explanation out;
+inline boost::asio::awaitable<job_explanation> explain(console_queue q, std::string name,
+                                                       job const& j, job const& shown,
+                                                       queue_stats const& stats) {
+  job_explanation out;
   auto const say = [&out](char const* code, std::string text) {
-    out.because.emplace_back(code, std::move(text));
+    out.because.push_back({code, std::move(text)});
   };
   known_workers known;
   if (j.state == job_state::leased) known = co_await find_workers(q);
