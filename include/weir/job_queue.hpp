@@ -383,7 +383,8 @@ class job_queue {
   ///
   /// @param queue   its name, 1…`limits::key_size` bytes
   /// @param id      of the job
-  /// @param running a leased one too: its holder finds its lease lost
+  /// @param running a leased one too: its worker is told, finds its lease lost, and cancels its
+  /// handler
   /// @param token   completes with `void(error_code, cancel_outcome)`
   /// @return cancelled, or why not
   template <class Token = default_token>

@@ -87,8 +87,8 @@ class whole_worker {
   whole_worker(boost::asio::io_context& io, Store const& store)
       : io_{io},
         queue_{store},
-        worker_{store, {.lease = std::chrono::seconds{3}, .poll = std::chrono::milliseconds{100}}} {
-  }
+        // No renewal says that a job was cancelled: what does is the store's hint.
+        worker_{store, {.lease = std::chrono::hours{1}, .poll = std::chrono::milliseconds{100}}} {}
 
   void keeps_its_promises() {
     namespace asio = boost::asio;

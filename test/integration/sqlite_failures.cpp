@@ -102,6 +102,22 @@ BOOST_AUTO_TEST_CASE(another_version_s_file_is_left_alone) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(an_earlier_version_s_file_is_migrated) {
+  bed b;
+  BOOST_TEST(b(take_lock("k"))->granted);
+  {
+    connection db{b.home.file()};
+    db.must("ALTER TABLE weir_state DROP COLUMN cancels; UPDATE weir_state SET schema = 6; "
+            "PRAGMA user_version = 6; PRAGMA wal_checkpoint(TRUNCATE)");
+  }
+  boost::asio::io_context io;
+  sqlite_store const store{io.get_executor(), b.home.file(), quick()};
+  BOOST_TEST(ask(io, store, take_lock("k"))->granted);
+  connection db{b.home.file()};
+  BOOST_TEST(db.number("SELECT schema FROM weir_state") == 7);
+  BOOST_TEST(db.number("SELECT count(*) FROM weir_locks") == 1);
+}
+
 BOOST_AUTO_TEST_CASE(F46_a_truncated_file_is_corrupt) {
   directory const home;
   {

@@ -146,6 +146,31 @@ BOOST_AUTO_TEST_CASE(a_job_that_is_due_wakes_one_who_waits_for_jobs) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_cancelled_job_is_told_to_who_has_its_lease) {
+  for (bool const far : near_and_far) {
+    two_stores s{far};
+    std::vector<new_job> const jobs{job_of(1), job_of(2), job_of(3)};
+    BOOST_TEST(s.in(s.there, command::enqueue_jobs{"queue", jobs}).has_value());
+    BOOST_TEST(
+        s.in(s.here,
+             command::dequeue_jobs{.queue = "queue", .holder = "holder", .limit = 2, .lease = 1h})
+            ->jobs.size() == 2U);
+    s.wait(s.here, command::await_cancel{"holder"}, "holder");
+    s.settle();
+    BOOST_TEST(s.in(s.there, command::cancel_job{"queue", jobs[2].id, true}).has_value());
+    s.settle();
+    BOOST_TEST(s.told.empty());
+    for (std::size_t n = 0; n != 2; ++n) {
+      BOOST_TEST((*s.in(s.there, command::cancel_job{"queue", jobs[n].id, true}) ==
+                  cancel_outcome::cancelled));
+      s.until_told(n + 1);
+      s.wait(s.here, command::await_cancel{"holder"}, "holder");
+    }
+    s.here.close();
+    s.until_told(3);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(so_does_one_that_will_be_due_earlier_than_any_other) {
   for (bool const far : near_and_far) {
     two_stores s{far};

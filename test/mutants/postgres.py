@@ -40,6 +40,9 @@ def in_sql(old, new):
 
 
 MUTANTS = [
+    ("cancel_tells_nobody", "who runs a job that is cancelled is not told",
+     *in_sql("'c' || encode(j.holder, 'hex')", "'none'"),
+     {"conformance.postgres_jobs": ["keep_every_promise"]}),
     ("denied_is_outdated", "a missing privilege is taken for a missing migration", FAILURE,
      'if (state == "42501") return errc::permission_denied;', instead(";"),
      {STORE: ["what_the_server*"]}),

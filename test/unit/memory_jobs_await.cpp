@@ -43,6 +43,14 @@ struct waiting_bed : jobs_bed {
                context.get_executor());
   }
 
+  void await_cancel(std::string_view holder) {
+    auto const i = ended.size();
+    ended.emplace_back();
+    jobs.await(
+        command::await_cancel{holder}, now, [this, i](error_code ec, hint) { ended[i] = ec; },
+        context.get_executor());
+  }
+
   /// How many waits have ended, those that were posted included.
   std::size_t settle() {
     context.restart();
@@ -68,6 +76,25 @@ BOOST_AUTO_TEST_CASE(what_is_due_already_completes_a_wait_at_once_but_never_inli
   BOOST_TEST(!b.ended[0].has_value());
   BOOST_TEST(b.settle() == 1U);
   BOOST_TEST(!*b.ended[0]);
+}
+
+BOOST_AUTO_TEST_CASE(a_holder_is_told_of_a_cancelled_job_that_it_has_a_lease_of_and_nobody_else) {
+  waiting_bed b;
+  for (std::uint64_t n = 1; n <= 3; ++n) b.enqueue(n);
+  b.claim(10s, "holder");
+  b.await_cancel("holder");
+  b.await_cancel("holder");
+  b.await_cancel("another");
+  BOOST_TEST((b.cancel(1) == cancel_outcome::running));
+  BOOST_TEST((b.cancel(2, true) == cancel_outcome::cancelled));  // nobody has a lease of it
+  BOOST_TEST(b.settle() == 0U);
+  BOOST_TEST((b.cancel(1, true) == cancel_outcome::cancelled));
+  BOOST_TEST(b.settle() == 2U);
+  BOOST_TEST(!b.ended[2].has_value());
+  b.claim(10s, "another");
+  b.now += 10s;  // the lease is over
+  BOOST_TEST((b.cancel(3, true) == cancel_outcome::cancelled));
+  BOOST_TEST(b.settle() == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(who_waits_for_schedules_hears_of_no_job_and_the_other_way_round) {

@@ -154,12 +154,38 @@ BOOST_AUTO_TEST_CASE(F6_a_handler_whose_lease_is_lost_is_cancelled) {
   });
   auto const id = enqueue("note", one);
   start(w);
-  auto const revoked = ask(weir::command::cancel_job{"default", id, true});
-  BOOST_TEST((revoked == weir::cancel_outcome::cancelled));
+  ask(weir::command::bury_job{"default", id, find(id)->fence, "by somebody else"});
+  settle();
+  BOOST_TEST(!cancelled);
   pass(11s);  // the next renewal
   BOOST_TEST(cancelled);
   BOOST_TEST(events[kind::lease_lost] == 1);
-  BOOST_TEST((find(id)->state == weir::job_state::cancelled));
+}
+
+BOOST_AUTO_TEST_CASE(F6_a_handler_whose_job_is_cancelled_is_told_at_once) {
+  auto w = make_worker({.lease = 1h});
+  int stopped = 0;
+  w.handle<note>([&](note const&, weir::job_context& c) -> asio::awaitable<void> {
+    auto const [ec] = co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h,
+                                                      asio::as_tuple(asio::use_awaitable));
+    stopped += ec == asio::error::operation_aborted && c.stop_requested() ? 1 : 0;
+  });
+  auto const first = enqueue("note", one);
+  auto const second = enqueue("note", one);
+  auto const kept = enqueue("note", one);
+  start(w);
+  // The second before anybody could hear of the first.
+  for (auto const id : {first, second}) {
+    auto const outcome =
+        store.execute(weir::command::cancel_job{.queue = "default", .id = id, .running = true});
+    BOOST_TEST((outcome.value() == weir::cancel_outcome::cancelled));
+  }
+  settle();
+  BOOST_TEST(stopped == 2);
+  BOOST_TEST(events[kind::lease_lost] == 2);
+  BOOST_TEST((find(first)->state == weir::job_state::cancelled));
+  BOOST_TEST((find(kept)->state == weir::job_state::leased));
+  cancel();
 }
 
 BOOST_AUTO_TEST_CASE(F36_a_job_whose_worker_died_is_visible_again_and_counted) {

@@ -443,7 +443,7 @@ struct bury_job {
 };
 
 /// Ends a waiting job as cancelled. A leased one is left alone unless `running` is set: then it
-/// ends too, and its holder finds its lease lost.
+/// ends too, and its holder finds its lease lost: at once, if it awaits that (`await_cancel`).
 struct cancel_job {
   using result = cancel_outcome;            ///< cancelled, or why not
   static constexpr bool repeatable = true;  ///< what was cancelled stays so
@@ -630,6 +630,16 @@ struct await_jobs {
 
   std::uint32_t shard = 0;  ///< below the store's `shard_count()`
   bool schedules = false;   ///< queues of schedules; false: the others
+};
+
+/// Completes when a job was cancelled that the holder has a lease of, or may have been: who asks
+/// renews its leases then. An optional capability: a lease that is not renewed is lost all the
+/// same.
+struct await_cancel {
+  using result = hint;                      ///< nothing but that it is time to look
+  static constexpr bool repeatable = true;  ///< it changes nothing
+
+  std::string_view holder;  ///< who claimed, 1…`limits::holder_size` bytes
 };
 
 }  // namespace command

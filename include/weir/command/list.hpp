@@ -39,12 +39,12 @@ struct job_commands
               min_vesting_time, scan_visible_queues, update_queue_pointer, gc_stale_pointers,
               obtain_queue_lease, release_queue_lease, snooze_queue, pause_queue, resume_queue,
               read_queue_stats, list_dead_letters, replay_dead_letter, purge_job, list_queues,
-              relay_job, list_jobs, await_jobs> {};
+              relay_job, list_jobs, await_jobs, await_cancel> {};
 
 /// A command that waits for an event, and is no step.
 template <class C>
 inline constexpr bool waits_for_event =
-    std::same_as<C, await_permit> || std::same_as<C, await_jobs>;
+    std::same_as<C, await_permit> || std::same_as<C, await_jobs> || std::same_as<C, await_cancel>;
 
 /// A command that changes nothing. One that is missing here is right, and slow: Redis waits for
 /// replicas, SQLite for its turn to write, and NATS does not ask again where an answer is lost.

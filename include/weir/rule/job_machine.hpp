@@ -61,7 +61,8 @@ namespace weir::rule {
 /// - *holders*: `claimant_of(q, name)`; `prepare_claim`: what a claim needs that can fail;
 /// `hand_to`
 ///   and `let_go`: whose the job is; `each_remembered(q, by, sequence, now, f)`: the leases that
-///   live of that dequeue; `forget_dequeue(q, by)`.
+///   live of that dequeue; `forget_dequeue(q, by)`; `tell_cancelled(name)`: a job that it has a
+///   lease of is about to be cancelled.
 /// - *room*: `loan{rows}` with `take(n)` and `use(n)`; `reap_all(now)`; `tidy(now, jobs)`: a little
 ///   of the work that time has made, for a step of so many jobs.
 template <class Rows>
@@ -289,6 +290,7 @@ class job_machine : public job_moves<Rows> {
       auto const state = moves::state_of(r, now);
       auto const outcome = on_cancel(state, c.running);
       if (outcome == cancel_outcome::cancelled && state != job_state::cancelled) {
+        if (state == job_state::leased) rows_.tell_cancelled(r->holder_name());
         moves::end(q, *r, job_state::cancelled, now);
       }
       return outcome;

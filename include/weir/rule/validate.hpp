@@ -92,10 +92,10 @@ concept usual_command = is_one_of<
     command::peek_jobs, command::dequeue_jobs, command::obtain_lease, command::start_job,
     command::requeue_job, command::return_job, command::bury_job, command::cancel_job,
     command::find_job, command::min_vesting_time, command::scan_visible_queues,
-    command::update_queue_pointer, command::obtain_queue_lease, command::release_queue_lease,
-    command::snooze_queue, command::pause_queue, command::resume_queue, command::read_queue_stats,
-    command::list_dead_letters, command::list_jobs, command::replay_dead_letter, command::purge_job,
-    command::list_queues>;
+    command::update_queue_pointer, command::await_cancel, command::obtain_queue_lease,
+    command::release_queue_lease, command::snooze_queue, command::pause_queue,
+    command::resume_queue, command::read_queue_stats, command::list_dead_letters,
+    command::list_jobs, command::replay_dead_letter, command::purge_job, command::list_queues>;
 
 }  // namespace detail
 

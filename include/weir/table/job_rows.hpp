@@ -319,8 +319,15 @@ class basic_table_rows {
 
   job_common common;
   queue_registry queues;
+  /// Noted for who gives hints, which promise nothing: without memory it is not.
+  void tell_cancelled(std::string_view holder) noexcept try {
+    cancelled.emplace_back(holder);
+  } catch (...) {
+  }
+
   job_scans scans;
-  time_point told = time_point::max();  ///< the last that a caller said
+  std::vector<std::string> cancelled{};  ///< of holders, until somebody takes them
+  time_point told = time_point::max();   ///< the last that a caller said
 
  private:
   void reap(time_point now, std::size_t most) noexcept {

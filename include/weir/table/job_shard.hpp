@@ -18,7 +18,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace weir::detail {
 
@@ -36,6 +39,11 @@ class basic_job_shard : public rule::job_machine<basic_table_rows<T>> {
   /// Has some queue of a scan become due, or the first one due earlier, since this was asked last?
   [[nodiscard]] bool take_event(bool schedules) noexcept {
     return rows_.scans.of(schedules).take_event();
+  }
+  /// The holders whose jobs were cancelled while they ran, since this was asked last.
+  [[nodiscard]] bool any_cancelled() const noexcept { return !rows_.cancelled.empty(); }
+  [[nodiscard]] std::vector<std::string> take_cancelled() noexcept {
+    return std::exchange(rows_.cancelled, {});
   }
   [[nodiscard]] bool any_due(bool schedules, time_point now) const noexcept {
     return rows_.scans.of(schedules).any_due(now);

@@ -117,7 +117,8 @@ struct active_job : std::enable_shared_from_this<active_job> {
   std::uint32_t claimed_with = 0;  ///< jobs of that claim
   look_cause found_by = look_cause::none;
   bool renewing = false;
-  bool finishing = false;  ///< its handler has ended, and it has no hand any more
+  bool renew_again = false;  ///< once that has ended
+  bool finishing = false;    ///< its handler has ended, and it has no hand any more
   bool settled = false;
 
   steady_time noted_at = steady_time::min();  ///< when notes of its handler were last stored, or

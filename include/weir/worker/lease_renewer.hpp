@@ -4,10 +4,14 @@
 #ifndef WEIR_WORKER_RENEWER_HPP
 #define WEIR_WORKER_RENEWER_HPP
 
+#include "weir/command/jobs.hpp"
 #include "weir/detail/late_renewals.hpp"
 #include "weir/worker/core.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -38,6 +42,24 @@ class lease_renewer {
     };
   }
 
+  /// Renews all leases whenever a job of the worker was cancelled: which one it was, that tells.
+  /// Without memory for it, it shows at the next renewal.
+  static void await_cancels(std::shared_ptr<lease_renewer> const& self) noexcept try {
+    auto told = [weak = std::weak_ptr<lease_renewer>{self}, signal = self->cancel_](error_code ec,
+                                                                                    hint) {
+      auto const renewer = weak.lock();
+      if (ec || !renewer || renewer->stopped_) return;
+      await_cancels(renewer);  // first: what is cancelled meanwhile is told again
+      renewer->renew_all();
+    };
+    auto& core = *self->core_;
+    core.store.start(
+        command::await_cancel{core.holder},
+        boost::asio::bind_cancellation_slot(
+            self->cancel_->slot(), boost::asio::bind_executor(core.strand, std::move(told))));
+  } catch (...) {
+  }
+
   /// To be called when a job was added.
   void watch(active_job const& job) {
     if (std::min(job.renew_at, job.permit_deadline) < planned_) poke_->notify();
@@ -45,6 +67,7 @@ class lease_renewer {
 
   void stop() {
     stopped_ = true;
+    cancel_->emit(boost::asio::cancellation_type::terminal);
     poke_->notify();
   }
 
@@ -96,6 +119,15 @@ class lease_renewer {
       if (self->core_->deliver_ended) self->core_->deliver_ended();
       co_await self->poke_->wait_until(self->core_->clock, next);
     }
+  }
+
+  void renew_all() {
+    auto const now = core_->clock.steady_now();
+    for (auto const& job : core_->active) {
+      job->renew_again = job->renewing;
+      if (!job->renewing) job->renew_at = now;
+    }
+    poke_->notify();
   }
 
   /// The renewals that are so late that leases are in danger.
@@ -240,7 +272,9 @@ class lease_renewer {
   void end_renewal(active_job& job, bool renewed, steady_time asked_at = {}) {
     auto const lease = core_->options.lease;
     job.renewing = false;
-    if (renewed) {
+    if (std::exchange(job.renew_again, false)) {
+      job.renew_at = core_->clock.steady_now();
+    } else if (renewed) {
       job.failed_renewals = 0;
       job.renew_at = std::min(saturating_add(asked_at, lease / 3), notes_at(job));
     } else {
@@ -255,6 +289,8 @@ class lease_renewer {
 
   std::shared_ptr<worker_core> core_;
   std::shared_ptr<wakeup> poke_;
+  std::shared_ptr<boost::asio::cancellation_signal> cancel_ =
+      std::make_shared<boost::asio::cancellation_signal>();
   steady_time planned_ = steady_time::max();
   bool stopped_ = false;
 };

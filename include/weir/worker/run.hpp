@@ -83,6 +83,7 @@ class worker_run {
     own.give_hands(self);
     lease_renewer::keep_notes(own.renewer_);
     lease_renewer::begin(own.renewer_);
+    lease_renewer::await_cancels(own.renewer_);
     if (own.register_) worker_register::begin(own.register_);
     own.next_collection_ = core.clock.steady_now() + core.options.gc_interval;
     while (!core.stopping) {

@@ -34,7 +34,8 @@ using worker_store =
               command::requeue_job, command::snooze_job, command::return_job, command::bury_job,
               command::snooze_queue, command::enqueue_jobs, command::pause_queue,
               command::peek_jobs, command::acquire_permit, command::renew_permit,
-              command::release_permit, command::take, command::await_jobs, command::await_permit>;
+              command::release_permit, command::take, command::await_jobs, command::await_permit,
+              command::await_cancel>;
 
 /// What each run of a worker begins with.
 struct worker_setup {

@@ -5,6 +5,7 @@
 #define WEIR_STORE_MEMORY_JOBS_HPP
 
 #include "weir/command/jobs.hpp"
+#include "weir/detail/hint_line.hpp"
 #include "weir/error.hpp"
 #include "weir/parking.hpp"
 #include "weir/rule/shards.hpp"
@@ -15,6 +16,7 @@
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/config.hpp>
 #include <boost/system/errc.hpp>
 
 #include <algorithm>
@@ -51,6 +53,8 @@ template <class C> concept shard_command = job_step<C> && requires(C const& c) {
 template <class>
 class basic_memory_jobs {
  public:
+  using hint_handler = boost::asio::any_completion_handler<void(error_code, hint)>;
+
   explicit basic_memory_jobs(memory_options const& options)
       : budget_{options.max_jobs},
         count_{std::max(options.shards, std::uint32_t{1})} {
@@ -76,22 +80,21 @@ class basic_memory_jobs {
     if constexpr (requires { c.to; }) {
       if (!c.to.empty() && &shard_of(c.to) != &shard_of(c.queue)) return errc::invalid_shard;
     }
-    turn t{shard_of(c.queue)};
+    turn t{*this, shard_of(c.queue)};
     return t.in.jobs.apply(c, now);
   }
 
   template <shard_command C>
   result<typename C::result> apply(C const& c, time_point now) {
     if (c.shard >= count_) return errc::invalid_shard;
-    turn t{shards_[c.shard]};
+    turn t{*this, shards_[c.shard]};
     return t.in.jobs.apply(c, now);
   }
 
   /// Completes the handler, never inline, with a hint when a queue of the shard is due already, or
   /// one becomes due, or the first to become due comes to be due earlier. Each such event completes
   /// one waiter.
-  void await(command::await_jobs const& c, time_point now,
-             boost::asio::any_completion_handler<void(error_code, hint)> handler,
+  void await(command::await_jobs const& c, time_point now, hint_handler handler,
              boost::asio::any_io_executor fallback) {
     // Parked before the lock is taken and resumed after it is released: either may run code of the
     // handler's.
@@ -104,73 +107,74 @@ class basic_memory_jobs {
     try {
       auto& s = shards_[c.shard];
       std::lock_guard const lock{s.mutex};
-      if (!s.jobs.any_due(c.schedules, now)) return s.of(c.schedules).enlist(op);
+      if (!s.jobs.any_due(c.schedules, now)) return s.of(c.schedules).add(op);
     } catch (std::bad_alloc const&) {
       ec = make_error_code(boost::system::errc::not_enough_memory);
     }
     op->resume(ec, hint{});
   }
 
- private:
-  using waiter = std::shared_ptr<parked<error_code, hint>>;
-
-  static constexpr std::size_t cache_line = 64;
-
-  /// Who waits for a scan's queues.
-  struct line {
-    /// Adds a waiter and forgets those that were cancelled, all of them once in a while.
-    void enlist(waiter w) {
-      if (waiters.size() >= crowded) {
-        std::erase_if(waiters, [](waiter const& v) { return !v->waiting(); });
-        crowded = 2 * waiters.size() + 8;
-      }
-      waiters.push_back(std::move(w));
+  /// Completes the handler, never inline, when a job was cancelled that the holder has a lease of.
+  void await(command::await_cancel const& c, time_point, hint_handler handler,
+             boost::asio::any_io_executor fallback) {
+    auto const op = park<error_code, hint>(fallback, std::move(handler));
+    try {
+      std::lock_guard const lock{cancels_mutex_};
+      return cancels_.add(c.holder, op);
+    } catch (std::bad_alloc const&) {
     }
+    op->resume(make_error_code(boost::system::errc::not_enough_memory), hint{});
+  }
 
-    std::deque<waiter> waiters;  // first come, first woken
-    std::size_t crowded = 8;
-  };
+ private:
+  static constexpr std::size_t cache_line = 64;
 
   struct alignas(cache_line) shard {
     explicit shard(job_allowance allowance) : jobs{allowance} {}
 
     std::mutex mutex;
     job_shard jobs;
-    line for_jobs;
-    line for_schedules;
+    hint_line for_jobs;
+    hint_line for_schedules;
 
-    [[nodiscard]] line& of(bool schedules) noexcept { return schedules ? for_schedules : for_jobs; }
+    [[nodiscard]] hint_line& of(bool schedules) noexcept {
+      return schedules ? for_schedules : for_jobs;
+    }
   };
 
   /// One step in a shard. Whatever way it ends, the event that it may have been is then given to
-  /// one waiter.
+  /// one waiter, and a cancelled job's to its holder.
   struct turn {
-    explicit turn(shard& s) : in{s}, lock{s.mutex} {}
+    turn(basic_memory_jobs& a, shard& s) : all{a}, in{s}, lock{s.mutex} {}
     turn(turn const&) = delete;
     turn& operator=(turn const&) = delete;
     ~turn() {
-      if (in.jobs.take_event(false)) wake_one(in.for_jobs.waiters);
-      if (in.jobs.take_event(true)) wake_one(in.for_schedules.waiters);
+      if (in.jobs.take_event(false)) wake_one(in.for_jobs);
+      if (in.jobs.take_event(true)) wake_one(in.for_schedules);
+      if (in.jobs.any_cancelled()) tell_cancelled();
     }
 
-    void wake_one(std::deque<waiter>& waiters) noexcept {
+    void wake_one(hint_line& waiters) noexcept {
       for (bool woken = false; !woken && !waiters.empty();) {
-        auto const first = std::move(waiters.front());
-        waiters.pop_front();
+        auto const first = waiters.take_first();
         lock.unlock();
-        woken = wake(*first);
+        woken = wake(first);
         lock.lock();
       }
     }
 
-    static bool wake(parked<error_code, hint>& w) noexcept {
-      try {
-        return w.resume(error_code{}, hint{});
-      } catch (...) {  // out of memory for posting it: its handler is gone
-        return false;
+    BOOST_NOINLINE void tell_cancelled() noexcept {
+      auto const holders = in.jobs.take_cancelled();
+      lock.unlock();
+      for (auto const& holder : holders) {
+        std::unique_lock of_lines{all.cancels_mutex_};
+        auto waiters = all.cancels_.take(holder);
+        of_lines.unlock();
+        waiters.wake_all();
       }
     }
 
+    basic_memory_jobs& all;
     shard& in;
     std::unique_lock<std::mutex> lock;
   };
@@ -182,6 +186,8 @@ class basic_memory_jobs {
   job_budget budget_;
   std::deque<shard> shards_;
   std::uint32_t count_;
+  std::mutex cancels_mutex_;
+  cancel_lines cancels_;
 };
 
 using memory_jobs = basic_memory_jobs<void>;

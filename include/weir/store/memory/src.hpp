@@ -26,6 +26,7 @@ template std::shared_ptr<memory_state> make_memory_state(
 
 template struct engine_way<memory_state, command::await_permit>;
 template struct engine_way<memory_state, command::await_jobs>;
+template struct engine_way<memory_state, command::await_cancel>;
 
 template struct step_ways<memory_state, memory_time, command::permit_commands::list>;
 template struct step_ways<memory_state, memory_time, command::lock_commands::list>;

@@ -94,6 +94,9 @@ class nats_engine {
     if constexpr (std::same_as<C, command::await_jobs>) {
       dispatch_task(link_->strand(),
                     [places = places_, c, op = std::move(op)] { places->await(c, op); });
+    } else if constexpr (std::same_as<C, command::await_cancel>) {
+      dispatch_task(link_->strand(), [link = link_, holder = std::string{c.holder},
+                                      op = std::move(op)] { link->await_cancel(holder, op); });
     } else {
       auto errand = nats_errand_of(std::move(op), c, told, link_->pending());
       dispatch_task(link_->strand(),

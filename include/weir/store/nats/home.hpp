@@ -6,6 +6,7 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/command/permits.hpp"
+#include "weir/detail/hint_line.hpp"
 #include "weir/error.hpp"
 #include "weir/parking.hpp"
 #include "weir/store/nats/balance.hpp"
@@ -16,7 +17,6 @@
 #include "weir/store/nats/record.hpp"
 #include "weir/store/nats/reserve.hpp"
 #include "weir/store/nats/table.hpp"
-#include "weir/store/nats/waiting.hpp"
 #include "weir/store/nats/waits.hpp"
 #include "weir/store/nats/wire.hpp"
 
@@ -55,7 +55,7 @@ class nats_wait final : public nats_errand {
   [[nodiscard]] bool leaves() noexcept override { return wanted(); }
   void stays() noexcept override {}
   using nats_errand::fail;
-  void fail(error_code ec) noexcept override { nats_wake(operation_, ec); }
+  void fail(error_code ec) noexcept override { wake(operation_, ec); }
   void ask(std::string& to) const override { nats_put_question(to, command_.get(), std::nullopt); }
   [[nodiscard]] bool hear(std::string_view) override {
     fail(error_code{});

@@ -6,10 +6,10 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
+#include "weir/detail/hint_line.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
-#include "weir/parking.hpp"
 #include "weir/store/nats/image_writer.hpp"
 #include "weir/store/nats/job_calls.hpp"
 #include "weir/store/nats/job_feed.hpp"
@@ -68,9 +68,9 @@ class nats_job_keeper final : public nats_job_room {
   }
 
   /// Resumes it when there is reason to ask for jobs.
-  void await(bool schedules, nats_waiter w) {
+  void await(bool schedules, hint_waiter w) {
     if (current() && any_due(schedules)) {
-      nats_wake(w);
+      wake(w);
     } else {
       line_of(schedules).add(std::move(w));
     }
@@ -388,6 +388,9 @@ class nats_job_keeper final : public nats_job_room {
     for (bool const schedules : {false, true}) {
       if (to.shard().take_event(schedules)) line_of(schedules).wake_one();
     }
+    for (auto const& holder : to.shard().take_cancelled()) {
+      if (auto const on = link(); on && ours) on->tell(on->names().cancelled(holder));
+    }
     // Whoever's message it was that is one too many: nobody else, and somebody, if not this time
     // then the next.
     if (ours && done) keep_room();
@@ -414,7 +417,7 @@ class nats_job_keeper final : public nats_job_room {
     return replica().shard().any_due(schedules, now.latest());
   }
 
-  [[nodiscard]] nats_waiters& line_of(bool schedules) noexcept { return lines_[schedules ? 1 : 0]; }
+  [[nodiscard]] hint_line& line_of(bool schedules) noexcept { return lines_[schedules ? 1 : 0]; }
 
   [[nodiscard]] std::shared_ptr<nats_job_keeper> self() {
     return std::static_pointer_cast<nats_job_keeper>(shared_from_this());
@@ -432,7 +435,7 @@ class nats_job_keeper final : public nats_job_room {
   std::deque<std::pair<std::uint64_t, call>> due_;  // whose barrier is known
   bool asking_ = false;
   std::uint64_t barrier_ = 0;
-  std::array<nats_waiters, 2> lines_;  // for the jobs, and for the schedules
+  std::array<hint_line, 2> lines_;  // for the jobs, and for the schedules
   bool image_due_ = false;
   nats_image_writer images_;
   steady_time read_at_{};  // the last message

@@ -5,13 +5,13 @@
 #define WEIR_STORE_NATS_JOBS_HPP
 
 #include "weir/command/jobs.hpp"
+#include "weir/detail/hint_line.hpp"
 #include "weir/error.hpp"
 #include "weir/rule/shards.hpp"
 #include "weir/store/nats/job_calls.hpp"
 #include "weir/store/nats/job_keeper.hpp"
 #include "weir/store/nats/link.hpp"
 #include "weir/store/nats/reserve.hpp"
-#include "weir/store/nats/waiting.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -74,9 +74,9 @@ class nats_jobs {
     if (auto const error = wrong(shard)) return call->fail(error);
     of(shard).submit(std::move(call));
   }
-  void await(command::await_jobs const& c, nats_waiter w) {
+  void await(command::await_jobs const& c, hint_waiter w) {
     if (auto const error = wrong(c.shard)) {
-      nats_wake(w, error);
+      wake(w, error);
       return;
     }
     of(c.shard).await(c.schedules, std::move(w));

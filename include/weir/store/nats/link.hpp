@@ -6,6 +6,7 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
+#include "weir/detail/hint_line.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
@@ -103,6 +104,14 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
 
   // The rest is within the strand.
 
+  /// Waits until a job of the holder's is cancelled.
+  void await_cancel(std::string_view holder, hint_waiter w) {
+    if (closed_) {
+      wake(w, errc::closed);
+    } else {
+      cancels_.add(names_.cancelled(holder), std::move(w));
+    }
+  }
   void listen(std::weak_ptr<nats_hinted> who) { hinted_ = std::move(who); }
   /// Tells what the stream is like whenever that was asked, and how many of some records it has.
   void count(std::string const& records, std::function<void(nats_stream_info const&)> then) {
@@ -223,7 +232,9 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     natsMsg* next = nullptr;
     while (hints_ && natsSubscription_NextMsg(&next, hints_.get(), 0) == NATS_OK) {
       nats_owner<natsMsg> const message{next};
-      if (auto const who = hinted_.lock()) who->hinted(names_.hinted(natsMsg_GetSubject(next)));
+      std::string_view const subject = natsMsg_GetSubject(next);
+      cancels_.take(subject).wake_all();
+      if (auto const who = hinted_.lock()) who->hinted(names_.hinted(subject));
     }
   }
 
@@ -432,6 +443,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     note_time();
     for (auto const& r : waiting_.take()) submit(r);
     followers_.for_each([](nats_feed& f) { f.connected(); });
+    cancels_.wake_all();  // nobody has told of what was cancelled meanwhile
   }
   void open(errc wrong) { open(make_error_code(wrong)); }
 
@@ -504,6 +516,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     fail_waiting(make_error_code(errc::closed));
     now_do();
     followers_.for_each([](nats_feed& f) { f.closed(); });
+    cancels_.wake_all(errc::closed);
     if (socket_) return hang_up();
     pause_.stop();
     dialer_.forget();  // who dials is not waited for
@@ -571,6 +584,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   std::uint64_t connections_ = 0;
   nats_owner<natsSubscription> hints_;
   std::weak_ptr<nats_hinted> hinted_;
+  cancel_lines cancels_;  // by the subjects of their hints
   std::string counting_;
   std::function<void(nats_stream_info const&)> counted_;
   nats_followers followers_;

@@ -87,6 +87,11 @@ class nats_names {
     return out;
   }
 
+  /// The hint that a job was cancelled which the holder has a lease of.
+  [[nodiscard]] std::string cancelled(std::string_view holder) const {
+    return hint(record('c', holder));
+  }
+
   /// Where the last message of a subject is asked for: at any server that has it, or at the one
   /// that leads.
   [[nodiscard]] std::string direct_get(std::string const& record) const { return direct_ + record; }

@@ -7,6 +7,7 @@
 #include "weir/clock/system.hpp"
 #include "weir/command/jobs.hpp"
 #include "weir/detail/alarm.hpp"
+#include "weir/detail/hint_line.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
@@ -147,7 +148,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   void await(command::await_jobs const& c, nats_operation<command::await_jobs> op) {
     auto const on = link_.lock();
     if (!on || on->closed()) {
-      nats_wake(op, errc::closed);
+      wake(op, errc::closed);
       return;
     }
     if (state_ == state::mine || state_ == state::nobodys) return await_here(c, std::move(op));
@@ -854,7 +855,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
   // ---------------------------------------------------------------------------- waits for jobs
 
   struct waiters {
-    nats_waiters waiting;
+    hint_line waiting;
     bool armed = false;
   };
 

@@ -6,6 +6,7 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/command/list.hpp"
+#include "weir/detail/hint_line.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/parking.hpp"
@@ -13,7 +14,6 @@
 #include "weir/store/nats/home.hpp"
 #include "weir/store/nats/link.hpp"
 #include "weir/store/nats/reply.hpp"
-#include "weir/store/nats/waiting.hpp"
 #include "weir/store/nats/wire.hpp"
 #include "weir/time.hpp"
 
@@ -251,7 +251,7 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
     auto const of = client_of(to);
     std::erase_if(arms_, [&](arm const& a) {
       if (a.schedules != schedules || a.of != of) return !a.operation->waiting();
-      nats_wake(a.operation, make_error_code(errc::timed_out));
+      wake(a.operation, make_error_code(errc::timed_out));
       return true;
     });
     arms_.push_back({std::string{of}, schedules, op, system_clock{}.steady_now()});
@@ -264,7 +264,7 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
     }
     std::erase_if(arms_, [&](arm const& a) {
       if (now - a.heard <= silence) return false;
-      nats_wake(a.operation, make_error_code(errc::timed_out));
+      wake(a.operation, make_error_code(errc::timed_out));
       return true;
     });
   }

@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_NATS_TABLE_HPP
 #define WEIR_STORE_NATS_TABLE_HPP
 
+#include "weir/detail/hint_line.hpp"
 #include "weir/detail/string_hash.hpp"
 #include "weir/error.hpp"
 #include "weir/rule/shards.hpp"
@@ -107,7 +108,7 @@ class nats_table final : public nats_hinted, public std::enable_shared_from_this
     of<State>(step->key())->submit(std::move(step));
   }
 
-  void wait(std::string_view key, std::string holder, nats_waiter op) {
+  void wait(std::string_view key, std::string holder, hint_waiter op) {
     of<nats_permits>(key)->wait(std::move(holder), std::move(op));
   }
 

@@ -5,11 +5,9 @@
 #define WEIR_STORE_NATS_WAITING_HPP
 
 #include "weir/clock/system.hpp"
-#include "weir/command/permits.hpp"
 #include "weir/detail/alarm.hpp"
 #include "weir/detail/outage.hpp"
 #include "weir/error.hpp"
-#include "weir/parking.hpp"
 #include "weir/store/nats/socket.hpp"
 #include "weir/time.hpp"
 
@@ -70,50 +68,6 @@ class nats_waiting {
   std::shared_ptr<outage> const state_;
   std::deque<std::shared_ptr<T>> all_;
   alarm<system_clock> timer_;
-};
-
-/// A wait for a hint.
-using nats_waiter = std::shared_ptr<parked<error_code, hint>>;
-
-/// Ends one. False: it had ended, or its end could not be posted; a hint promises nothing.
-inline bool nats_wake(nats_waiter const& w, error_code ec = {}) noexcept {
-  try {
-    return w->resume(ec, hint{});
-  } catch (...) {
-    return false;
-  }
-}
-
-/// Waits for hints, of which one is woken at a time, the first one first.
-class nats_waiters {
- public:
-  void add(nats_waiter w) {
-    if (all_.size() >= crowded_) {
-      drop_ended();
-      crowded_ = 2 * all_.size() + 8;
-    }
-    all_.push_back(std::move(w));
-  }
-  /// Those that have ended count until they are dropped.
-  [[nodiscard]] bool empty() const noexcept { return all_.empty(); }
-  void drop_ended() {
-    std::erase_if(all_, [](auto const& w) { return !w->waiting(); });
-  }
-
-  void wake_one() {
-    while (!all_.empty()) {
-      if (nats_wake(take_first(all_))) return;
-    }
-  }
-  void wake_all(error_code ec = {}) {
-    for (auto const& w : take()) nats_wake(w, ec);
-  }
-  /// All of them, which do not wait here any more.
-  [[nodiscard]] std::deque<nats_waiter> take() noexcept { return std::exchange(all_, {}); }
-
- private:
-  std::deque<nats_waiter> all_;
-  std::size_t crowded_ = 8;
 };
 
 }  // namespace weir::detail

@@ -7,10 +7,10 @@
 #include "weir/clock/system.hpp"
 #include "weir/command/permits.hpp"
 #include "weir/detail/alarm.hpp"
+#include "weir/detail/hint_line.hpp"
 #include "weir/error.hpp"
 #include "weir/store/nats/permits.hpp"
 #include "weir/store/nats/record.hpp"
-#include "weir/store/nats/waiting.hpp"
 #include "weir/time.hpp"
 
 #include <algorithm>
@@ -34,16 +34,16 @@ class nats_permit_keeper final : public nats_keeper<nats_permits> {
     return waiters_.empty() && nats_keeper::idle();
   }
 
-  void wait(std::string holder, nats_waiter op) {
+  void wait(std::string holder, hint_waiter op) {
     if (owns() && should_ask(remembered(), holder, remembered_time())) {
-      nats_wake(op);
+      wake(op);
       return;
     }
     // Another process that has given a wait up, and waits again, may not have told so.
     auto const before =
-        std::ranges::find(waiters_, holder, &std::pair<std::string, nats_waiter>::first);
+        std::ranges::find(waiters_, holder, &std::pair<std::string, hint_waiter>::first);
     if (before != waiters_.end()) {
-      nats_wake(std::exchange(before->second, std::move(op)));
+      wake(std::exchange(before->second, std::move(op)));
     } else {
       waiters_.emplace_back(std::move(holder), std::move(op));
     }
@@ -72,7 +72,7 @@ class nats_permit_keeper final : public nats_keeper<nats_permits> {
     std::erase_if(waiters_, [&](auto const& w) {
       if (!w.second->waiting()) return true;
       if (!should_ask(state, w.first, now)) return false;
-      nats_wake(w.second);
+      wake(w.second);
       return true;
     });
     if (!waiters_.empty()) look_later();
@@ -87,7 +87,7 @@ class nats_permit_keeper final : public nats_keeper<nats_permits> {
   }
   void look_failed(error_code ec) override {
     sleep_.stop();
-    for (auto const& w : std::exchange(waiters_, {})) nats_wake(w.second, ec);
+    for (auto const& w : std::exchange(waiters_, {})) wake(w.second, ec);
   }
   void again() {
     std::erase_if(waiters_, [](auto const& w) { return !w.second->waiting(); });
@@ -95,7 +95,7 @@ class nats_permit_keeper final : public nats_keeper<nats_permits> {
     owns() ? looked(remembered(), remembered_time()) : look();
   }
 
-  std::vector<std::pair<std::string, nats_waiter>> waiters_;
+  std::vector<std::pair<std::string, hint_waiter>> waiters_;
   alarm<system_clock> sleep_;
 };
 

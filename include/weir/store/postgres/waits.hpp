@@ -6,6 +6,7 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/command/permits.hpp"
+#include "weir/detail/hint_line.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/parking.hpp"
@@ -19,6 +20,7 @@
 #include "weir/store/postgres/socket.hpp"
 #include "weir/time.hpp"
 
+#include <boost/algorithm/hex.hpp>
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/error.hpp>
@@ -28,7 +30,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -45,8 +46,6 @@
 // listener hears of it, the first waiter is woken at once, and the server is asked only for those
 // that remain. So a lost notification delays, and strands nobody.
 namespace weir::detail {
-
-using postgres_waiter = std::shared_ptr<parked<error_code, hint>>;
 
 class postgres_watch;
 
@@ -76,8 +75,8 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
   /// The name under which news of it come; empty: the server has not said it yet.
   [[nodiscard]] std::string const& topic() const noexcept { return topic_; }
 
-  void add(postgres_waiter op) {
-    waiters_.push_back(std::move(op));
+  void add(hint_waiter op) {
+    waiters_.add(std::move(op));
     look();
   }
 
@@ -89,7 +88,10 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
       return;
     }
     auto const owner = owner_.lock();
-    if (!owner) return waiters_.clear();  // and the store: they are told that it was aborted
+    if (!owner) {  // nor the store: they are told that it was aborted
+      (void)waiters_.take();
+      return;
+    }
     sleep_.stop();
     asking_ = true;
     again_ = false;
@@ -98,19 +100,19 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
 
   /// There is news. Who waits may as well ask for themselves at once, which saves a look.
   void hear() {
-    if (!topic_.empty() && wanted()) wake_first();
+    if (!topic_.empty()) waiters_.wake_one();
     look();
   }
 
   /// Does anybody still wait? If not, it lets go of the time.
   [[nodiscard]] bool wanted() {
-    std::erase_if(waiters_, [](auto const& w) { return !w->waiting(); });
+    waiters_.drop_ended();
     if (waiters_.empty()) sleep_.stop();
     return !waiters_.empty();
   }
 
   void fail(error_code ec) noexcept {
-    for (auto const& w : std::exchange(waiters_, {})) wake(w, ec);
+    waiters_.wake_all(ec);
     sleep_.stop();
     if (auto const owner = owner_.lock()) owner->left(*this);
   }
@@ -122,10 +124,7 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
         : postgres_request{std::move(call)},
           watch_{std::move(watch)} {}
 
-    [[nodiscard]] bool waiting() const noexcept override {
-      return std::any_of(watch_->waiters_.begin(), watch_->waiters_.end(),
-                         [](auto const& w) { return w->waiting(); });
-    }
+    [[nodiscard]] bool waiting() const noexcept override { return watch_->waiters_.any_waits(); }
     void finish(error_code ec, postgres_rows const& rows) noexcept override {
       watch_->asking_ = false;
       if (ec) return watch_->fail(ec);
@@ -142,28 +141,19 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
     std::shared_ptr<postgres_watch> watch_;
   };
 
-  static void wake(postgres_waiter const& w, error_code ec = {}) noexcept {
-    try {
-      w->resume(ec, hint{});
-    } catch (...) {  // it could not be posted; a hint promises nothing
-    }
-  }
-
-  void wake_first() {
-    wake(waiters_.front());
-    waiters_.pop_front();
-  }
-
   /// Each look that finds something wakes one of those who wait, so that it is no herd.
   void answered(postgres_rows const& rows) {
     auto const owner = owner_.lock();
-    if (!owner) return waiters_.clear();
+    if (!owner) {
+      (void)waiters_.take();
+      return;
+    }
     if (topic_.empty()) {
       topic_ = rows.text(0, 2);
       owner->named(*this);
     }
     bool const due = rows.yes(0, 0);
-    if (due && wanted()) wake_first();
+    if (due) waiters_.wake_one();
     if (!wanted()) return owner->left(*this);
     if (again_) return look();
     auto until = owner->pool().options().poll_interval;
@@ -190,7 +180,7 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
   postgres_timer sleep_;
   std::string topic_;
   std::uint64_t const number_;
-  std::deque<postgres_waiter> waiters_;  // first come, first woken
+  hint_line waiters_;
   duration pause_ = least_sleep;
   bool asking_ = false;
   bool again_ = false;
@@ -208,10 +198,11 @@ class postgres_waits final : public postgres_watch_owner {
   template <class C>
   void wait(boost::asio::any_io_executor const& executor,
             boost::asio::any_completion_handler<void(error_code, hint)> handler, C const& c) {
-    std::uint64_t number = 0;
+    constexpr bool for_cancel = std::is_same_v<C, command::await_cancel>;
+    std::uint64_t number = no_number;
     if constexpr (std::is_same_v<C, command::await_jobs>) {
       number = rule::scan_number(c.shard, c.schedules);
-    } else {
+    } else if constexpr (!for_cancel) {
       number = last_number_.fetch_add(1, std::memory_order_relaxed) + 1;
     }
     auto op = park<error_code, hint>(
@@ -222,10 +213,15 @@ class postgres_waits final : public postgres_watch_owner {
           } catch (...) {  // then the next look notices
           }
         });
-    dispatch_task(pool_->strand(), [self = self_weakly().lock(), call = call(c), number,
-                                    op = std::move(op)]() mutable {
-      self->add(std::move(call), number, std::move(op));
-    });
+    if constexpr (for_cancel) {
+      dispatch_task(pool_->strand(), [self = self_weakly().lock(), topic = cancelled(c.holder),
+                                      op = std::move(op)] { self->add(topic, op); });
+    } else {
+      dispatch_task(pool_->strand(), [self = self_weakly().lock(), call = call(c), number,
+                                      op = std::move(op)]() mutable {
+        self->add(std::move(call), number, std::move(op));
+      });
+    }
   }
 
   /// From any thread.
@@ -244,6 +240,7 @@ class postgres_waits final : public postgres_watch_owner {
   void end(error_code why) {
     closed_ = true;
     for (auto const& w : all()) w->fail(why);
+    cancels_.wake_all(why);
     linger_.stop();
     listener_.close();
     pool_->rest();
@@ -268,7 +265,7 @@ class postgres_waits final : public postgres_watch_owner {
     return out;
   }
 
-  void add(postgres_call call, std::uint64_t number, postgres_waiter op) {
+  void add(postgres_call call, std::uint64_t number, hint_waiter op) {
     if (closed_) {
       op->resume(errc::closed, hint{});
       return;
@@ -283,6 +280,22 @@ class postgres_waits final : public postgres_watch_owner {
     }
     watch->add(std::move(op));
     look_after(number);
+    settle();
+  }
+
+  /// The topic of news that a job was cancelled which the holder has a lease of.
+  [[nodiscard]] static std::string cancelled(std::string_view holder) {
+    std::string out{"c"};
+    boost::algorithm::hex_lower(holder, std::back_inserter(out));
+    return out;
+  }
+  /// No state of the database tells of that: there is nothing to look at.
+  void add(std::string_view topic, hint_waiter op) {
+    if (closed_) {
+      wake(op, errc::closed);
+      return;
+    }
+    cancels_.add(topic, std::move(op));
     settle();
   }
 
@@ -317,6 +330,7 @@ class postgres_waits final : public postgres_watch_owner {
   void look_after(std::uint64_t number) {
     auto const watch = watch_of(number);
     if (watch && watch->wanted()) return;
+    if (number == no_number) cancels_.drop_ended();
     forget(number);
     settle();
   }
@@ -337,7 +351,7 @@ class postgres_waits final : public postgres_watch_owner {
   void settle() {
     if (closed_) return;
     if (std::exchange(renewals_, pool_->renewals()) != pool_->renewals()) listener_.renew();
-    if (!watches_.empty()) {
+    if (!watches_.empty() || !cancels_.empty()) {
       linger_.stop();
       lingers_ = false;
       if (pool_->options().listen) listener_.resume();
@@ -358,9 +372,11 @@ class postgres_waits final : public postgres_watch_owner {
       if (auto const watch = watch_of(number)) watch->hear();
       look_after(number);
     }
+    cancels_.take(topic).wake_all();
   }
   void listening() override {
     for (auto const& w : all()) w->look();
+    cancels_.wake_all();  // nobody has told of what was cancelled meanwhile
   }
 
   struct known {
@@ -370,6 +386,7 @@ class postgres_waits final : public postgres_watch_owner {
 
   static constexpr duration linger = std::chrono::milliseconds{100};
   // Those before are of scans, which are waited for together.
+  static constexpr std::uint64_t no_number = ~std::uint64_t{0};
   static constexpr std::uint64_t first_number = 2 * std::uint64_t{rule::most_shards};
 
   std::shared_ptr<postgres_pool> pool_;
@@ -381,6 +398,7 @@ class postgres_waits final : public postgres_watch_owner {
   std::unordered_map<std::uint64_t, known> watches_;  // by their numbers
   std::unordered_set<std::uint64_t> unnamed_;  // those that do not know yet what they are told of
   std::unordered_multimap<std::string, std::uint64_t> topics_;  // and the others, by that
+  cancel_lines cancels_;                                        // by the topics of their news
   bool closed_ = false;
 };
 

@@ -52,6 +52,8 @@ class redis_backend : public redis_hint_line_owner,
   [[nodiscard]] redis_options const& options() const noexcept { return options_; }
   [[nodiscard]] redis_names const& names() const noexcept { return names_; }
   [[nodiscard]] executor_type const& strand() const noexcept { return strand_; }
+  /// Within the strand.
+  [[nodiscard]] bool closed() const noexcept { return closed_; }
 
   /// Keeps its connections until `close`. May be called from any thread, as the two below.
   /// @param op told of the end; or null

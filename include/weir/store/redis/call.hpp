@@ -109,6 +109,10 @@ class redis_names {
 
   /// Where it is published that a shard's queue has become due.
   [[nodiscard]] std::string channel(std::uint32_t shard) const { return key(shard, "hints"); }
+  /// How a job is named there that was cancelled while the holder had a lease of it.
+  [[nodiscard]] std::string cancelled(std::uint32_t shard, std::string_view holder) const {
+    return key(shard, "hints", holder);
+  }
   /// Where this process is told that its waiters' turn has come.
   [[nodiscard]] std::string own_channel(std::uint32_t shard) const {
     return key(shard, "hints", process_);

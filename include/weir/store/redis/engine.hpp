@@ -101,6 +101,19 @@ class redis_engine {
     }
   }
 
+  /// It asks the server for nothing.
+  void execute(command::await_cancel const& c, call_terms const&,
+               erased_handler<command::await_cancel> handler) {
+    if (auto const ec = rule::validate(c)) {
+      return post_completion(executor_, std::move(handler), ec, hint{});
+    }
+    auto add = [link = link_, watches = cancels_, holder = std::string{c.holder},
+                op = park<error_code, hint>(executor_, std::move(handler))] {
+      watches->add(link, holder, op);
+    };
+    dispatch_task(link_->strand(), std::move(add));
+  }
+
   [[nodiscard]] store_failure last_failure() const { return link_->state().last(); }
 
   void close() {
@@ -132,11 +145,11 @@ class redis_engine {
     }
   }
 
-  void wait(command::await_permit const& c, redis_waiter op) const {
+  void wait(command::await_permit const& c, hint_waiter op) const {
     auto const watch = std::make_shared<redis_permit_watch>(link_, c, std::move(op));
     dispatch_task(link_->strand(), [link = link_, watch] { watch->start(*link); });
   }
-  void wait(command::await_jobs const& c, redis_waiter op) const {
+  void wait(command::await_jobs const& c, hint_waiter op) const {
     dispatch_task(link_->strand(), [link = link_, watches = watches_, c, op = std::move(op)] {
       watches->add(*link, c, op);
     });
@@ -153,6 +166,7 @@ class redis_engine {
   std::shared_ptr<redis_backend> link_;
   std::shared_ptr<redis_backend> sure_;  // for what replicas are to confirm; or null
   std::shared_ptr<redis_scan_watches> watches_;
+  std::shared_ptr<redis_cancel_watches> cancels_ = std::make_shared<redis_cancel_watches>();
   std::vector<std::atomic<std::uint64_t>> seen_;  // queues of each shard, by what forgets them
   std::shared_ptr<patience_watch<system_clock>> patience_;
 };

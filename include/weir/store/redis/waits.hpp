@@ -8,8 +8,8 @@
 #include "weir/command/jobs.hpp"
 #include "weir/command/permits.hpp"
 #include "weir/detail/alarm.hpp"
+#include "weir/detail/hint_line.hpp"
 #include "weir/error.hpp"
-#include "weir/parking.hpp"
 #include "weir/store/redis/backend.hpp"
 #include "weir/store/redis/hints.hpp"
 #include "weir/store/redis/request.hpp"
@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -123,20 +122,11 @@ class redis_watch : public redis_listener, public std::enable_shared_from_this<r
   bool again_ = false;
 };
 
-using redis_waiter = std::shared_ptr<parked<error_code, hint>>;
-
-inline void wake(redis_waiter const& w, error_code ec = {}) noexcept {
-  try {
-    w->resume(ec, hint{});
-  } catch (...) {  // it could not be posted; a hint promises nothing
-  }
-}
-
 /// One holder's turn in one line.
 class redis_permit_watch final : public redis_watch {
  public:
   redis_permit_watch(std::shared_ptr<redis_backend> const& link, command::await_permit const& c,
-                     redis_waiter op)
+                     hint_waiter op)
       : redis_watch{link},
         key_{c.key},
         holder_{c.holder},
@@ -145,7 +135,10 @@ class redis_permit_watch final : public redis_watch {
 
   void start(redis_backend& link) {
     auto const turn = link.names().turn(key_, holder_);
-    if (link.was_hinted(turn)) return wake(operation_);
+    if (link.was_hinted(turn)) {
+      wake(operation_);
+      return;
+    }
     link.hear(channel_, turn, weak_from_this());
     rely_on_hints(false);
   }
@@ -174,7 +167,7 @@ class redis_permit_watch final : public redis_watch {
   std::string key_;
   std::string holder_;
   std::string channel_;
-  redis_waiter operation_;
+  hint_waiter operation_;
 };
 
 /// The due queues of a scan. Each look that finds one wakes one who waits, so that it is no herd.
@@ -186,9 +179,12 @@ class redis_scan_watch final : public redis_watch {
         channel_{link.names().channel(c.shard)},
         due_{link.names().key(c.shard, redis_names::due(c.schedules))} {}
 
-  void add(redis_backend& link, redis_waiter op) {
-    if (link.was_hinted(due_)) return wake(op);
-    waiters_.push_back(std::move(op));
+  void add(redis_backend& link, hint_waiter op) {
+    if (link.was_hinted(due_)) {
+      wake(op);
+      return;
+    }
+    waiters_.add(std::move(op));
     if (!std::exchange(listens_, true)) link.hear(channel_, due_, weak_from_this());
     rely_on_hints(false);
   }
@@ -203,9 +199,7 @@ class redis_scan_watch final : public redis_watch {
   /// Who is woken looks for itself: asking before would only be another round trip.
   bool hinted() override {
     if (!wanted()) return false;
-    auto const first = std::move(waiters_.front());
-    waiters_.pop_front();
-    wake(first);
+    waiters_.wake_one();
     look();
     return true;
   }
@@ -213,7 +207,7 @@ class redis_scan_watch final : public redis_watch {
  private:
   [[nodiscard]] std::string const& channel() const override { return channel_; }
   bool wanted() override {
-    std::erase_if(waiters_, [](auto const& w) { return !w->waiting(); });
+    waiters_.drop_ended();
     return !waiters_.empty();
   }
   redis_call ask(redis_names const& names) override { return encode_wait(names, command_).value(); }
@@ -222,27 +216,23 @@ class redis_scan_watch final : public redis_watch {
     if (!reply.complete()) failed(errc::outcome_unknown);
     if (!due || !wanted()) return duration::max();
     if (*due > duration::zero()) return *due;
-    auto const first = std::move(waiters_.front());
-    waiters_.pop_front();
-    wake(first);
+    waiters_.wake_one();
     return duration::max();
   }
-  void failed(error_code ec) noexcept override {
-    for (auto const& w : std::exchange(waiters_, {})) wake(w, ec);
-  }
+  void failed(error_code ec) noexcept override { waiters_.wake_all(ec); }
   void failed(errc e) noexcept { failed(make_error_code(e)); }
 
   command::await_jobs command_;
   std::string channel_;
   std::string due_;
   bool listens_ = false;
-  std::deque<redis_waiter> waiters_;  // first come, first woken
+  hint_line waiters_;
 };
 
 /// The scans that somebody waits for. In the link's strand.
 class redis_scan_watches {
  public:
-  void add(redis_backend& link, command::await_jobs const& c, redis_waiter op) {
+  void add(redis_backend& link, command::await_jobs const& c, hint_waiter op) {
     auto& watch = watches_[rule::scan_number(c.shard, c.schedules)];
     if (!watch) watch = std::make_shared<redis_scan_watch>(link, c);
     watch->add(link, std::move(op));
@@ -256,6 +246,59 @@ class redis_scan_watches {
 
  private:
   std::map<std::uint32_t, std::shared_ptr<redis_scan_watch>> watches_;
+};
+
+/// A holder's jobs that are cancelled while they run. No state of the server tells of them, so that
+/// there is nothing to look at: where hints may have been missed there may have been one.
+class redis_cancel_watch final : public redis_listener,
+                                 public std::enable_shared_from_this<redis_cancel_watch> {
+ public:
+  explicit redis_cancel_watch(std::weak_ptr<redis_backend> link) : link_{std::move(link)} {}
+
+  void listen(redis_backend& link, std::string const& holder) {
+    auto const& names = link.names();
+    for (std::uint32_t shard = 0; shard != names.shards(); ++shard) {
+      link.hear(names.channel(shard), names.cancelled(shard, holder), weak_from_this());
+    }
+  }
+  void add(hint_waiter op) {
+    waiters_.add(std::move(op));
+    if (auto const link = link_.lock(); !link || link->closed()) look();
+  }
+  [[nodiscard]] bool wanted() {
+    waiters_.drop_ended();
+    return !waiters_.empty();
+  }
+
+  void look() override {
+    auto const link = link_.lock();
+    waiters_.wake_all(link && !link->closed() ? error_code{} : make_error_code(errc::closed));
+  }
+  bool hinted() override {
+    waiters_.wake_all();
+    return true;
+  }
+
+ private:
+  std::weak_ptr<redis_backend> link_;
+  hint_line waiters_;
+};
+
+/// Those of all holders. In the link's strand.
+class redis_cancel_watches {
+ public:
+  void add(std::shared_ptr<redis_backend> const& link, std::string const& holder, hint_waiter op) {
+    auto& watch = watches_[holder];
+    if (!watch) {
+      std::erase_if(watches_, [](auto const& w) { return w.second && !w.second->wanted(); });
+      watch = std::make_shared<redis_cancel_watch>(link);
+      watch->listen(*link, holder);
+    }
+    watch->add(std::move(op));
+  }
+
+ private:
+  std::map<std::string, std::shared_ptr<redis_cancel_watch>> watches_;
 };
 
 }  // namespace weir::detail

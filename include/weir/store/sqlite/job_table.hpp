@@ -177,6 +177,10 @@ class sqlite_job_table : public sqlite_job_reader {
     r.sequence = sequence;
     r.is_new_lease = true;
   }
+  void tell_cancelled(std::string_view holder) {
+    in_.events.cancelled.emplace_back(holder);
+    ++in_.ledger.cancels;
+  }
   static void let_go(queue const&, record& r) noexcept {
     r.holder.reset();
     r.sequence = 0;

@@ -22,10 +22,10 @@ namespace sql {
 
 inline constexpr char read_state[] =
     "SELECT shards, time, fence, epoch, forgotten, permits, locks, buckets, jobs, idle, idlings, "
-    "boot_id, boot_offset FROM weir_state";
+    "cancels, boot_id, boot_offset FROM weir_state";
 inline constexpr char write_state[] =
     "UPDATE weir_state SET time = ?, fence = ?, epoch = ?, forgotten = ?, permits = ?, locks = ?, "
-    "buckets = ?, jobs = ?, idle = ?, idlings = ?";
+    "buckets = ?, jobs = ?, idle = ?, idlings = ?, cancels = ?";
 inline constexpr char write_boot[] = "UPDATE weir_state SET boot_id = ?, boot_offset = ?";
 
 }  // namespace sql
@@ -44,6 +44,7 @@ struct sqlite_ledger {
   std::uint64_t jobs = 0;
   std::uint64_t idle = 0;
   std::int64_t idlings = 0;
+  std::uint64_t cancels = 0;            ///< of jobs that somebody had a lease of
   std::string boot_id;                  ///< of the latest boot of its host; empty: unknown
   std::optional<duration> boot_offset;  ///< its time less the boot clock; empty: not used yet
 
@@ -64,14 +65,15 @@ struct sqlite_ledger {
     out.jobs = q.count(8);
     out.idle = q.count(9);
     out.idlings = q.within<std::int64_t>(10, 0, sqlite_most);
-    out.boot_id = q.text(11, 0, limits::key_size);
-    if (!q.null(12)) out.boot_offset = duration{q.integer(12)};
+    out.cancels = q.count(11);
+    out.boot_id = q.text(12, 0, limits::key_size);
+    if (!q.null(13)) out.boot_offset = duration{q.integer(13)};
     return out;
   }
 
   void write(sqlite_connection& db) const {
     sqlite_run(db, sql::write_state, time, fence, epoch, forgotten, permits, locks, buckets, jobs,
-               idle, idlings);
+               idle, idlings, cancels);
   }
 };
 

@@ -205,6 +205,11 @@ CREATE TABLE weir_keys (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX weir_keys_until ON weir_keys (until) WHERE until IS NOT NULL;
 )sql",
+    // How often a job was cancelled while somebody had a lease of it: who waits for that in another
+    // process sees that it was.
+    R"sql(
+ALTER TABLE weir_state ADD COLUMN cancels INTEGER NOT NULL DEFAULT 0 CHECK (cancels >= 0);
+)sql",
 };
 
 inline constexpr std::int64_t sqlite_schema = sqlite_first_schema - 1 + sqlite_migrations.size();

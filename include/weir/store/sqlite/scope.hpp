@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace weir::detail {
 
@@ -27,6 +28,7 @@ struct sqlite_events {
   bool queues_watched = false;                                  ///< or for jobs?
   boost::unordered_flat_set<std::string, string_hash> lines{};  ///< keys whose permits or tickets
                                                                 ///< changed
+  std::vector<std::string> cancelled{};  ///< holders whose jobs were cancelled while they ran
   // By the numbers of scans:
   boost::unordered_flat_map<std::uint32_t, std::size_t> due{};  ///< queues that are due earlier
   boost::unordered_flat_set<std::uint32_t> scans_watched{};  ///< of which somebody waits for jobs
@@ -35,6 +37,7 @@ struct sqlite_events {
 
   void clear() noexcept {
     lines.clear();
+    cancelled.clear();
     due.clear();
     scans_watched.clear();
     first_due.clear();

@@ -190,6 +190,8 @@ class sqlite_tables {
   [[nodiscard]] sqlite_permits& permits() noexcept { return nouns_; }
   [[nodiscard]] sqlite_job_table& jobs() noexcept { return nouns_.table(); }
   [[nodiscard]] std::uint32_t shards() const noexcept { return scope_.ledger.shards; }
+  /// Of jobs that somebody had a lease of.
+  [[nodiscard]] std::uint64_t cancels() const noexcept { return scope_.ledger.cancels; }
 
  private:
   /// All but those that are known to make nothing that anybody waits for.

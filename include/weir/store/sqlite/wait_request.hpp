@@ -6,9 +6,9 @@
 
 #include "weir/command/jobs.hpp"
 #include "weir/command/permits.hpp"
+#include "weir/detail/hint_line.hpp"
 #include "weir/error.hpp"
 #include "weir/owned_command.hpp"
-#include "weir/parking.hpp"
 #include "weir/rule/permits.hpp"
 #include "weir/store/sqlite/request.hpp"
 #include "weir/store/sqlite/tables.hpp"
@@ -27,8 +27,7 @@ namespace weir::detail {
 template <class C>
 class sqlite_wait_request final : public sqlite_request {
  public:
-  sqlite_wait_request(std::shared_ptr<parked<error_code, hint>> op, C const& c,
-                      sqlite_waiters& waiters)
+  sqlite_wait_request(hint_waiter op, C const& c, sqlite_waiters& waiters)
       : operation_{std::move(op)},
         command_{c},
         waiters_{waiters} {}
@@ -43,21 +42,16 @@ class sqlite_wait_request final : public sqlite_request {
       if (join_) {
         join_(std::move(operation_));
       } else {
-        operation_->resume(invalid_, hint{});
+        wake(operation_, invalid_);
       }
     } catch (...) {  // no memory: then it ends as if the store had forgotten it
     }
   }
 
-  void fail(error_code ec) noexcept override {
-    try {
-      operation_->resume(ec, hint{});
-    } catch (...) {
-    }
-  }
+  void fail(error_code ec) noexcept override { wake(operation_, ec); }
 
  private:
-  using joining = std::function<void(sqlite_waiters::waiter)>;
+  using joining = std::function<void(hint_waiter)>;
 
   joining plan(sqlite_tables& tables, command::await_permit const& c, time_point now) {
     tables.events().lines_watched = true;  // by what follows in this transaction
@@ -80,7 +74,13 @@ class sqlite_wait_request final : public sqlite_request {
     return [this, scan, first](auto operation) { waiters_.add(scan, first, std::move(operation)); };
   }
 
-  std::shared_ptr<parked<error_code, hint>> operation_;
+  joining plan(sqlite_tables& tables, command::await_cancel const& c, time_point) {
+    return [this, holder = c.holder, cancels = tables.cancels()](auto operation) {
+      waiters_.add(holder, cancels, std::move(operation));
+    };
+  }
+
+  hint_waiter operation_;
   owned_command<C> command_;
   sqlite_waiters& waiters_;
   joining join_;

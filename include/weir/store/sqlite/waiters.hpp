@@ -5,9 +5,8 @@
 #define WEIR_STORE_SQLITE_WAITERS_HPP
 
 #include "weir/command/jobs.hpp"
-#include "weir/command/permits.hpp"
+#include "weir/detail/hint_line.hpp"
 #include "weir/error.hpp"
-#include "weir/parking.hpp"
 #include "weir/rule/jobs.hpp"
 #include "weir/rule/permits.hpp"
 #include "weir/store/sqlite/connection.hpp"
@@ -18,7 +17,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,11 +30,11 @@ namespace weir::detail {
 /// what others do. For the thread of the store.
 class sqlite_waiters {
  public:
-  using waiter = std::shared_ptr<parked<error_code, hint>>;
-
   [[nodiscard]] bool for_permits() const noexcept { return !lines_.empty(); }
   [[nodiscard]] bool for_jobs() const noexcept { return !scans_.empty(); }
-  [[nodiscard]] bool empty() const noexcept { return lines_.empty() && scans_.empty(); }
+  [[nodiscard]] bool empty() const noexcept {
+    return lines_.empty() && scans_.empty() && cancels_.empty();
+  }
 
   /// Says what is to be noted in a transaction.
   void watch(sqlite_events& events) const {
@@ -45,7 +43,7 @@ class sqlite_waiters {
     for (auto const& [scan, all] : scans_) events.scans_watched.insert(scan);
   }
 
-  void add(std::string_view key, rule::occupant const& ticket, waiter w) {
+  void add(std::string_view key, rule::occupant const& ticket, hint_waiter w) {
     auto& line = lines_[std::string{key}];
     // A holder that polls leaves one cancelled operation behind each time.
     auto [it, end] = line.waiting.equal_range(ticket.number);
@@ -54,19 +52,23 @@ class sqlite_waiters {
     line.top_limit = std::max(line.top_limit, ticket.limit);
   }
 
-  void add(std::uint32_t scan, std::optional<time_point> first_due, waiter w) {
+  void add(std::uint32_t scan, std::optional<time_point> first_due, hint_waiter w) {
     auto& all = scans_[scan];
-    if (all.waiting.size() >= all.crowded) {
-      std::erase_if(all.waiting, [](waiter const& v) { return !v->waiting(); });
-      all.crowded = 2 * all.waiting.size() + 8;
-    }
-    all.waiting.push_back(std::move(w));
+    all.waiting.add(std::move(w));
     all.first_due = first_due;
+  }
+
+  /// @param cancels that there were, by the file's ledger
+  void add(std::string_view holder, std::uint64_t cancels, hint_waiter w) {
+    if (cancels_.empty()) cancels_seen_ = cancels;
+    cancels_.add(holder, std::move(w));
   }
 
   /// After a commit of this process: wakes whom it concerns.
   void settle(sqlite_tables& tables) {
     auto const& events = tables.events();
+    for (auto const& holder : events.cancelled) cancels_.take(holder).wake_all();
+    cancels_seen_ += events.cancelled.size();
     for (auto const& key : events.lines) {
       if (auto const line = lines_.find(key); line != lines_.end()) {
         settle(line, tables, tables.latest());
@@ -96,6 +98,11 @@ class sqlite_waiters {
       settle(line, tables, now);
       line = next;
     }
+    // Whose it was is not known.
+    if (std::exchange(cancels_seen_, tables.cancels()) != tables.cancels()) {
+      cancels_.wake_all();
+      woke_ = true;
+    }
     bool again = false;
     for (auto it = scans_.begin(); it != scans_.end();) {
       auto& all = it->second;
@@ -119,20 +126,18 @@ class sqlite_waiters {
       std::erase_if(line.waiting, [](auto const& w) { return !w.second.operation->waiting(); });
     }
     std::erase_if(lines_, [](auto const& line) { return line.second.waiting.empty(); });
-    for (auto& [scan, all] : scans_) {
-      std::erase_if(all.waiting, [](waiter const& w) { return !w->waiting(); });
-    }
+    for (auto& [scan, all] : scans_) all.waiting.drop_ended();
     std::erase_if(scans_, [](auto const& s) { return s.second.waiting.empty(); });
+    cancels_.drop_ended();
   }
 
   /// Ends all of them.
   void fail(error_code ec) {
     for (auto& [key, line] : lines_) {
-      for (auto& [turn, w] : line.waiting) wake(*w.operation, ec);
+      for (auto& [turn, w] : line.waiting) wake(w.operation, ec);
     }
-    for (auto& [scan, all] : scans_) {
-      for (auto& w : all.waiting) wake(*w, ec);
-    }
+    for (auto& [scan, all] : scans_) all.waiting.wake_all(ec);
+    cancels_.wake_all(ec);
     lines_.clear();
     scans_.clear();
   }
@@ -140,7 +145,7 @@ class sqlite_waiters {
  private:
   struct in_line {
     std::string holder;
-    waiter operation;
+    hint_waiter operation;
   };
   struct waiting_line {
     std::multimap<std::uint64_t, in_line> waiting{};  // by the turn of their tickets
@@ -149,8 +154,7 @@ class sqlite_waiters {
   using lines = std::map<std::string, waiting_line>;
 
   struct waiting_scan {
-    std::deque<waiter> waiting{};  // first come, first woken
-    std::size_t crowded = 8;
+    hint_line waiting{};
     std::optional<time_point> first_due{};
   };
 
@@ -158,23 +162,8 @@ class sqlite_waiters {
     return first && (!known || *first < *known);
   }
 
-  bool wake(parked<error_code, hint>& w, error_code ec = {}) noexcept {
-    try {
-      bool const woken = w.resume(ec, hint{});
-      woke_ = woke_ || woken;
-      return woken;
-    } catch (...) {  // no memory to post it with: its handler is gone
-      return false;
-    }
-  }
-
-  void wake_one(waiting_scan& all) noexcept {
-    while (!all.waiting.empty()) {
-      auto const first = std::move(all.waiting.front());
-      all.waiting.pop_front();
-      if (wake(*first)) return;
-    }
-  }
+  void wake_one(waiting_scan& all) noexcept { woke_ = all.waiting.wake_one() || woke_; }
+  void wake_turn(hint_waiter const& w) noexcept { woke_ = wake(w) || woke_; }
 
   /// Wakes exactly those whose turn has come, or whose ticket is gone, each once: who asks again is
   /// granted or waits anew (F10). A free permit that the first in line was told of is its own until
@@ -184,7 +173,7 @@ class sqlite_waiters {
     try {
       settle(at->first, at->second, tables, now);
     } catch (sqlite_damage const&) {  // whoever asks again is told, and no other line waits for it
-      for (auto& [turn, w] : waiting) wake(*w.operation);
+      for (auto& [turn, w] : waiting) wake_turn(w.operation);
       waiting.clear();
     }
     if (waiting.empty()) lines_.erase(at);
@@ -199,7 +188,7 @@ class sqlite_waiters {
         auto const ahead = its_own ? l.tickets.before(*ticket) : 0;
         if (its_own && !rule::is_turn(l, ahead, top)) break;
         if (!its_own || rule::is_turn(l, ahead, ticket->limit)) {
-          wake(*it->second.operation);
+          wake_turn(it->second.operation);
           it = waiting.erase(it);
         } else {
           ++it;
@@ -210,6 +199,8 @@ class sqlite_waiters {
 
   lines lines_;
   std::map<std::uint32_t, waiting_scan> scans_;
+  cancel_lines cancels_;
+  std::uint64_t cancels_seen_ = 0;
   bool woke_ = false;
 };
 

@@ -2128,6 +2128,10 @@ BEGIN
   IF j.holder IS NOT NULL AND j.vesting > now_ AND NOT running_ THEN
     RETURN 1;
   END IF;
+  -- This is rare, so that it need not be known whether the holder waits for it.
+  IF j.holder IS NOT NULL AND j.vesting > now_ THEN
+    PERFORM pg_notify(btrim('~', '"'), 'c' || encode(j.holder, 'hex'));
+  END IF;
   PERFORM ~.end_job(j, 4::smallint, now_, NULL, NULL);
   PERFORM ~.count_jobs(queue_, shard_, 0, 0, 1, 0, 0, own_);
   RETURN 0;

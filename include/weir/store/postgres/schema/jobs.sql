@@ -523,6 +523,10 @@ BEGIN
   IF j.holder IS NOT NULL AND j.vesting > now_ AND NOT running_ THEN
     RETURN weir.cancel_outcome.running;
   END IF;
+  -- This is rare, so that it need not be known whether the holder waits for it.
+  IF j.holder IS NOT NULL AND j.vesting > now_ THEN
+    PERFORM pg_notify(btrim('weir', '"'), 'c' || encode(j.holder, 'hex'));
+  END IF;
   PERFORM weir.end_job(j, weir.job_state.cancelled::smallint, now_, NULL, NULL);
   PERFORM weir.count_jobs(queue_, shard_, 0, 0, 1, 0, 0, own_);
   RETURN weir.cancel_outcome.cancelled;

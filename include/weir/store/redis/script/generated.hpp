@@ -1145,13 +1145,14 @@ return 1
 }
 
 inline redis_script const& cancel_job() {
-  static redis_script const script({part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_tidy, part_fade, part_settle, part_drains, part_typed, R"lua(
+  static redis_script const script({part_common, part_tell, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_tidy, part_fade, part_settle, part_drains, part_typed, R"lua(
 tidy(1)
 local j = find(ARGV[4])
 if not j then return 3 end
 local state = state_of(j)
 if state == LEASED and ARGV[5] == '0' then return 1 end
 if state == COMPLETED or state == DEAD then return 2 end
+if state == LEASED then tell(ARGV[3], ARGV[3] .. ':' .. j.holder) end
 if state ~= CANCELLED then finish(j, CANCELLED) end
 settle()
 return 0

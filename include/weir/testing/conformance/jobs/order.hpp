@@ -176,6 +176,26 @@ inline void hints_come(job_bench& b) {
                                   // go
 }
 
+inline void cancelled_holders_are_told(job_bench& b) {
+  b.need(b.executes<command::await_cancel>(), "the store does not execute await_cancel");
+  b.need(b.source() != time_source::told, "hints come by the store's own time");
+  add(b, "queue", make_job(1));
+  add(b, "queue", make_job(2));
+  auto told = b.start(command::await_cancel{"holder"});
+  claim(b, "queue", 1);
+  claim(b, "queue", 2);
+  for (std::uint32_t const n : {1U, 2U}) {
+    auto const outcome = b.must(command::cancel_job{"queue", numbered_job(n), true});
+    expect(outcome == cancel_outcome::cancelled, "a job that runs is cancelled");
+    b.eventually([&] { return told.done(); }, "whoever has a lease of it is told");
+    expect(told.answer().has_value(), "without an error");
+    told = b.start(command::await_cancel{"holder"});
+  }
+  told.cancel();
+  b.eventually([&] { return told.done(); }, "a cancelled wait ends");
+  static_cast<void>(b.start(command::await_cancel{"holder"}));  // goes when the store does
+}
+
 inline void queues_are_told_apart(job_bench& b) {
   auto const names = difficult_keys(b.can().any_bytes);
   for (std::uint32_t i = 0; i < names.size(); ++i) {
@@ -331,6 +351,7 @@ inline constexpr check<job_commands> order_checks[] = {
     {"R4", "peeking leases nothing", &peeking_leases_nothing},
     {"F45", "enqueueing a job again adds nothing", &enqueueing_again_adds_nothing},
     {"F38", "whoever waits for jobs is told", &hints_come},
+    {"F6", "whoever runs a job that is cancelled is told", &cancelled_holders_are_told},
     {"F27", "no queue is taken for another, and bytes stay as they are", &queues_are_told_apart},
     {"F27", "no job is taken for another, by any byte of its id", &ids_are_told_apart},
     {"R8", "bad input is a typed error and changes nothing", &bad_job_input_is_refused},
