@@ -317,10 +317,10 @@ void growth(report& out, std::uint64_t future, std::size_t rounds) {
     for (std::uint64_t i = 0; i != future; ++i) {
       auto j = make_job(ids);
       j.delay = 1h;
-      detail::nats_batch_writer batch{{j.id, i}};
+      time_point const now{std::chrono::hours{500'000}};
+      detail::nats_batch_writer batch{{j.id, i}, {{now, {}}, {}}};
       batch.add(command::enqueue_jobs{"queue", {&j, 1}}, std::nullopt);
-      detail::nats_logged const message{i + 1, time_point{std::chrono::hours{500'000}},
-                                        std::move(batch).take()};
+      detail::nats_logged const message{i + 1, now, std::move(batch).take()};
       log += static_cast<double>(message.data.size());
       detail::nats_batch_reader reader{message.data};
       (void)replica.read(message, reader, [](auto const&, auto const&) {});

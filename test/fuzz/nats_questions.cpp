@@ -51,7 +51,7 @@ void check_results(std::string_view value, std::variant<Cs...> const*) {
   auto const check = [&]<class C>() {
     if constexpr (requires { typename C::result; }) check_result<typename C::result>(value);
   };
-  (check.template operator()<typename nats_plain<Cs>::type>(), ...);
+  (check.template operator()<Cs>(), ...);
 }
 
 }  // namespace

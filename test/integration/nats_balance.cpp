@@ -354,7 +354,7 @@ BOOST_AUTO_TEST_CASE(a_former_owner_looks_at_once_and_says_that_it_is_none) {
                      heard += who.heard();
                      return heard.find("weir:a") != heard.npos;
                    }) &&
-           heard.find(detail::nats_answer_piece(what, 0, 1)) != heard.npos;
+           heard.find(detail::nats_answer_piece(what, 0)) != heard.npos;
   };
   who.overhear_one("weir.r.me.1");
   BOOST_TEST(answered(detail::nats_piece::alive));

@@ -70,11 +70,7 @@ queue_stats stats(On& on) {
 
 /// A message of a version of the log that is not known, with this in it.
 [[nodiscard]] inline std::string later_message(std::string_view content) {
-  std::string out{weir::detail::nats_log_tag};
-  constexpr auto version = weir::detail::nats_log_version + 1;
-  weir::detail::compact_writer{out}(version);
-  weir::detail::nats_writer{out}.number(weir::detail::nats_log_checksum(version, content));
-  return out.append(content);
+  return weir::detail::nats_log_message(content, weir::detail::nats_log_version + 1);
 }
 
 /// What of the log there is.

@@ -24,8 +24,8 @@ using namespace std::chrono_literals;
 time_point at(duration d) { return time_point{1'700'000'000s + d}; }
 
 struct log_file {
-  /// Reads the next message. @param stamp empty: an earlier version wrote it
-  duration read(duration stored, std::optional<nats_stamp> const& stamp) {
+  /// Reads the next message.
+  duration read(duration stored, nats_stamp const& stamp) {
     nats_batch_writer writer{{}, stamp};
     writer.add(command::pause_queue{"q"}, std::nullopt);
     return read(stored, std::move(writer).take());
@@ -59,14 +59,6 @@ BOOST_AUTO_TEST_CASE(F99_it_does_not_run_backwards_with_the_clock) {
   BOOST_TEST((log.read(10s, told(10s)) == 10s));
   BOOST_TEST((log.read(11s - 1h, told(11s)) == 11s));
   BOOST_TEST((log.read(12s + 1h, told(12s)) == 12s + 5ms));
-}
-
-BOOST_AUTO_TEST_CASE(F99_messages_of_earlier_versions_have_the_time_of_the_server) {
-  log_file log;
-  BOOST_TEST((log.read(10s, std::nullopt) == 10s));
-  BOOST_TEST((log.read(9s - 1h, std::nullopt) == 10s));
-  // It goes on from there, and by no more than what passes.
-  BOOST_TEST((log.read(12s - 1h, std::nullopt) == 13s));
 }
 
 // A sender that is behind holds nothing up, and when it learns the time nothing ends for it.

@@ -77,7 +77,9 @@ class log_file {
     ++position_;
     return {position_, at(position_), std::move(data), {}};
   }
-  nats_logged notice() { return raw(nats_batch_writer{{}, 1000}.take()); }
+  nats_logged notice() {
+    return raw(nats_batch_writer{{}, {{at(position_ + 1), 5ms}, {}}, 1000}.take());
+  }
   /// After it a note is due.
   nats_logged large_one() {
     std::string const payload(large, 'x');

@@ -26,8 +26,7 @@ namespace weir::detail {
 
 /// The names under which a process claims parts: `PROCESS-N`, or `PROCESS-Nb` where the part is
 /// taken from a living owner, for balance. PROCESS is a UUID, the same as long as the store lives.
-/// Earlier builds know names only as a whole, and have a UUID for each claim: here such a name is a
-/// process of its own.
+/// Any other name is a process of its own.
 class nats_claims {
  public:
   [[nodiscard]] std::string const& process() const noexcept { return process_; }

@@ -318,7 +318,7 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   void tell() {
     auto const on = link_.lock();
     if (!on) return end();
-    ask(on->names().log(shard_), nats_batch_writer{{sender_, 0}, record_.size, on->stamp()}.take(),
+    ask(on->names().log(shard_), nats_batch_writer{{sender_, 0}, on->stamp(), record_.size}.take(),
         [this](nats_reply const&) { find_first(0); });
   }
   /// The parts of the images that are kept stay. The first one of each was written first.

@@ -9,7 +9,6 @@
 #include "weir/store/nats/compact.hpp"
 #include "weir/unique.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -17,25 +16,18 @@
 
 // What is written of each command in the log of a shard, and in which order. Neither the numbers of
 // the commands nor their fields may ever change their meaning: another version of weir reads them.
-// What is added is a new command, or another version of the log (job_log.hpp).
+// What is added is a new command, last, in another version of the log (job_log.hpp).
 namespace weir::detail {
 
-/// A command with the fields that it did not have in version 1 of the log.
-template <class C>
-struct nats_extended : C {};
-
 /// The commands that change a shard, each in the place of its number in the log. The first place is
-/// nobody's, so that a zero is no command. From `nats_extended` on they are of version 2,
-/// and the last one is of version 4.
+/// nobody's, so that a zero is no command.
 using nats_job_command = std::variant<
     std::monostate, command::enqueue_jobs, command::dequeue_jobs, command::obtain_lease,
     command::extend_lease, command::start_job, command::complete_jobs, command::requeue_job,
     command::snooze_job, command::return_job, command::bury_job, command::cancel_job,
     command::update_queue_pointer, command::gc_stale_pointers, command::obtain_queue_lease,
     command::release_queue_lease, command::snooze_queue, command::pause_queue,
-    command::resume_queue, command::replay_dead_letter, command::purge_job, command::relay_job,
-    nats_extended<command::enqueue_jobs>, nats_extended<command::relay_job>,
-    nats_extended<command::extend_lease>, nats_extended<command::snooze_queue>>;
+    command::resume_queue, command::replay_dead_letter, command::purge_job, command::relay_job>;
 
 template <class C, class Variant>
 struct place_in;
@@ -53,35 +45,6 @@ struct place_in<C, std::variant<>> {
 template <class C>
 inline constexpr std::size_t nats_job_number = place_in<C, nats_job_command>::value;
 
-/// The command itself.
-template <class C>
-struct nats_plain {
-  using type = C;
-};
-template <class C>
-struct nats_plain<nats_extended<C>> {
-  using type = C;
-};
-template <class C>
-inline constexpr bool is_nats_extended = !std::is_same_v<C, typename nats_plain<C>::type>;
-
-/// Is it written in version 2? What has none of the new fields is not, so that processes which do
-/// not know them go on.
-template <class C>
-[[nodiscard]] bool needs_extension(C const& c) noexcept {
-  if constexpr (requires { c.checkpoint; }) {
-    return !c.progress.empty() || !c.checkpoint.empty();
-  } else if constexpr (requires { c.at_least; }) {
-    return c.at_least;
-  } else if constexpr (std::is_same_v<C, command::enqueue_jobs> ||
-                       std::is_same_v<C, command::relay_job>) {
-    auto const has_headers = [](new_job const& j) { return !j.headers.empty(); };
-    if (std::ranges::any_of(c.jobs, has_headers)) return true;
-    if constexpr (requires { c.next; }) return std::ranges::any_of(c.next, has_headers);
-  }
-  return false;
-}
-
 template <class C>
 concept nats_logged_command = (nats_job_number<C> < std::variant_size_v<nats_job_command>);
 
@@ -94,7 +57,7 @@ static_assert(nats_logs_what_changes(command::job_commands{}));
 
 // `io` is a writer, or a reader of what is then filled in.
 
-template <bool Extended, class Io, class Job>
+template <class Io, class Job>
 void job_fields(Io& io, Job& j)
   requires std::is_same_v<std::remove_const_t<Job>, new_job>
 {
@@ -115,9 +78,9 @@ void job_fields(Io& io, Job& j)
   io(j.unique_ttl);
   io(j.deadline);
   io(j.retention);
-  if constexpr (Extended) io(j.headers);
+  io(j.headers);
 }
-template <bool Extended, class Io, class Job>
+template <class Io, class Job>
 void job_fields(Io& io, Job& j)
   requires std::is_same_v<std::remove_const_t<Job>, finished_job>
 {
@@ -128,7 +91,7 @@ void job_fields(Io& io, Job& j)
 
 /// All but the jobs of those commands that have many. Members come in this order whatever their
 /// order in the command is.
-template <bool Extended, class Io, class Command>
+template <class Io, class Command>
 void job_command_fields(Io& io, Command& c) {
   if constexpr (requires { c.queue; }) io(c.queue);
   if constexpr (requires { c.id; }) io(c.id);
@@ -146,11 +109,11 @@ void job_command_fields(Io& io, Command& c) {
   if constexpr (requires { c.expected; }) io(c.expected);
   if constexpr (requires { c.stored; }) io(c.stored);
   if constexpr (requires { c.to; }) io(c.to);
-  if constexpr (Extended && requires { c.checkpoint; }) {
+  if constexpr (requires { c.checkpoint; }) {
     io(c.progress);
     io(c.checkpoint);
   }
-  if constexpr (Extended && requires { c.at_least; }) io(c.at_least);
+  if constexpr (requires { c.at_least; }) io(c.at_least);
 }
 
 }  // namespace weir::detail

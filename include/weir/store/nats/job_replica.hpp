@@ -106,7 +106,7 @@ class nats_job_replica {
   [[nodiscard]] bool read(nats_logged const& m, nats_batch_reader& message, Each&& each) {
     if (message.what() == nats_batch_reader::kind::later) return false;
     if (message.what() == nats_batch_reader::kind::ours) {
-      go_on(m.time, message.stamp() ? message.stamp()->at(m.time) : m.time);
+      go_on(m.time, message.stamp().at(m.time));
     }
     stored_ = m.time;
     position_ = m.sequence;

@@ -64,7 +64,6 @@ class nats_asking final : public nats_request, public std::enable_shared_from_th
   inline void failed(error_code why, bool given) override;
 
   std::vector<std::shared_ptr<nats_errand>> errands{};  // null: it was answered
-  bool later = false;                                   // the first version does not know it
   std::size_t open = 0;      // those that were not; a question without any has one
   std::size_t coming = 0;    // bytes that their answers may have
   std::string owner{};       // the process that is asked
@@ -522,12 +521,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
         if (!e->leaves()) continue;
         auto const before = q->data.size();
         e->ask(q->data);
-        // A command that only a later version knows goes by itself: it may have to be done here.
-        auto& version = q->data[nats_question_tag.size()];
-        q->later = version != char{nats_first_wire_version};
-        if (q->data.size() > room || (q->later && !q->errands.empty())) {
-          version = char{nats_first_wire_version};
-          q->later = false;
+        if (q->data.size() > room) {
           q->data.resize(before);
           e->stays();
           if (q->errands.empty()) {  // it fits into no question
@@ -547,7 +541,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
         auto const bytes = e->answer_bytes();
         q->errands.push_back(std::move(e));
         expect(*on, *q, bytes);
-        if (q->later || q->data.size() >= batch_size) break;
+        if (q->data.size() >= batch_size) break;
       }
       if (q->errands.empty()) break;
       give(*on, q);
@@ -643,9 +637,8 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     from(version);
     from(what, nats_piece::unknown);
     from(number);
-    bool const known = version >= nats_first_wire_version && version <= nats_wire_version;
     bool const ours = reply.data().starts_with(nats_answer_tag) && from.good() &&
-                      (known || what == nats_piece::unknown);
+                      (version == nats_wire_version || what == nats_piece::unknown);
     if (!ours || number != q->pieces++) return lost(q, false);  // a piece of it was, too
     if (is_current(*q)) {
       heard_ = system_clock{}.steady_now();
@@ -663,13 +656,15 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
       case nats_piece::moved: lost(q, true); return;
       case nats_piece::unknown: {
         std::size_t place = 0;
-        if (from.left() != 0) from(place);
-        return do_ourselves(q, place);
+        bool const understands = from.left() != 0;
+        if (understands) from(place);
+        return do_ourselves(q, place, understands);
       }
     }
   }
-  /// The owner does not understand us, or may not be asked: what it has not taken is done here.
-  void do_ourselves(std::shared_ptr<nats_asking> const& q, std::size_t place) {
+  /// The owner does not understand us, or not this command, or may not be asked: what it has not
+  /// taken is done here.
+  void do_ourselves(std::shared_ptr<nats_asking> const& q, std::size_t place, bool understands) {
     std::deque<std::shared_ptr<nats_errand>> all;
     for (; place < q->errands.size(); ++place) {
       auto& e = q->errands[place];
@@ -682,7 +677,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     bool const current = is_current(*q);
     if (q->open == 0 || q->errands.empty()) ended(q);
     // One that does not know a new command may know all others.
-    if (current && !q->later) do_without_owner();
+    if (current && !understands) do_without_owner();
     execute_here(all);
     if (auto const on = link_.lock()) flush_soon(*on);
   }
@@ -752,7 +747,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     if (q->over) return;
     bool const current = is_current(*q);
     ended(q);
-    if (why == nats_not_permitted()) return do_ourselves(q, 0);
+    if (why == nats_not_permitted()) return do_ourselves(q, 0, false);
     ask_elsewhere(*q, !given);
     if (given) return;  // the connection has ended: that is told to all
     auto const on = link_.lock();

@@ -36,11 +36,9 @@ namespace weir::detail {
 /// The answer of one question, as it comes. In the strand of the link.
 class nats_answering : public std::enable_shared_from_this<nats_answering> {
  public:
-  /// @param version of the question
-  nats_answering(std::weak_ptr<nats_link> link, std::string_view to, std::uint32_t version)
+  nats_answering(std::weak_ptr<nats_link> link, std::string_view to)
       : link_{std::move(link)},
-        to_{to},
-        version_{version} {}
+        to_{to} {}
 
   template <class Result>
   void add(std::size_t place, error_code ec, Result const& r) {
@@ -54,11 +52,11 @@ class nats_answering : public std::enable_shared_from_this<nats_answering> {
 
   /// Says something that carries no answers.
   /// @param place from which on it is so
-  void say(nats_piece what, std::size_t place = 0) {
+  void say(nats_piece what, std::optional<std::size_t> place = {}) {
     auto const on = link_.lock();
     if (!on) return;
-    auto piece = nats_answer_piece(what, pieces_++, version_);
-    if (place != 0) compact_writer{piece}(place);
+    auto piece = nats_answer_piece(what, pieces_++);
+    if (place) compact_writer{piece}(*place);
     on->tell(to_, piece);
   }
 
@@ -74,13 +72,12 @@ class nats_answering : public std::enable_shared_from_this<nats_answering> {
       auto const some = rest.substr(0, most);
       rest.remove_prefix(some.size());
       auto const what = rest.empty() ? nats_piece::whole : nats_piece::part;
-      on->tell(to_, nats_answer_piece(what, pieces_++, version_) += some);
+      on->tell(to_, nats_answer_piece(what, pieces_++) += some);
     }
   }
 
   std::weak_ptr<nats_link> const link_;
   std::string const to_;
-  std::uint32_t const version_;
   std::string found_;
   std::uint32_t pieces_ = 0;
   bool flushing_ = false;
@@ -112,7 +109,7 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
   nats_service& operator=(nats_service const&) = delete;
   /// Somebody else is the owner, or will be.
   ~nats_service() override {
-    for (auto const& q : held_) say_moved(q.data, q.to);
+    for (auto const& q : held_) say_moved(q.to);
     // Commands that have not been given to a server yet are not given any more: their askers turn
     // to somebody else, and they must not be executed after that.
     for (auto const& w : under_way_) {
@@ -124,7 +121,7 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
   /// was not, and what is asked from now on, is sent to the new owner.
   void retire() {
     retired_ = true;
-    for (auto const& q : std::exchange(held_, {})) say_moved(q.data, q.to);
+    for (auto const& q : std::exchange(held_, {})) say_moved(q.to);
     for (auto const& w : std::exchange(under_way_, {})) {
       auto const op = w.lock();
       if (op && !op->left()) op->lapse(make_error_code(errc::closed));
@@ -149,7 +146,7 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
     auto const on = link_.lock();
     // Whatever is answered is published: it must not be where anything is kept.
     if (!on || !message.reply_to().starts_with(on->names().replies())) return;
-    if (retired_) return say_moved(message.data(), message.reply_to());
+    if (retired_) return say_moved(message.reply_to());
     auto const now = system_clock{}.steady_now();
     // An asker that has waited for so long has turned to somebody else by now.
     bool const stood_still = now - active_ > on->options().owner_patience / 4 * 3;
@@ -164,7 +161,7 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
       return tell_.asked();
     }
     held_bytes_ += message.data().size();
-    if (held_bytes_ > most_held) return say_moved(message.data(), message.reply_to());
+    if (held_bytes_ > most_held) return say_moved(message.reply_to());
     held_.push_back({std::string{message.data()}, std::string{message.reply_to()}});
   }
 
@@ -185,16 +182,15 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
     steady_time heard;
   };
 
-  void say_moved(std::string_view asked, std::string_view to) const {
-    auto const version = nats_question_reader{asked}.version();
-    std::make_shared<nats_answering>(link_, to, version)->say(nats_piece::moved);
+  void say_moved(std::string_view to) const {
+    std::make_shared<nats_answering>(link_, to)->say(nats_piece::moved);
   }
 
   void answer(std::string_view asked, std::string_view to) {
     auto const on = link_.lock();
     if (!on) return;
     nats_question_reader reader{asked};
-    auto const answering = std::make_shared<nats_answering>(link_, to, reader.version());
+    auto const answering = std::make_shared<nats_answering>(link_, to);
     // One that has other shards means other things by the same part.
     if (!reader.known() || reader.shards() != on->options().shards) {
       return answering->say(nats_piece::unknown);

@@ -51,12 +51,10 @@ inline constexpr std::string_view nats_answer_tag = "weir:a";
 
 /// Of questions and answers. Tag, version, kind and number of an answer look the same in each. It
 /// is another one whenever a command or an answer gets another member (test/unit/nats_wire.cpp
-/// knows how they look), and not for a new command. A question has the lowest version that knows
-/// all that is in it, and is answered in that; a process that does not know it says so, and the
-/// asker does itself what it wanted to ask for (F82).
-inline constexpr std::uint32_t nats_wire_version = 2;
-inline constexpr std::uint32_t nats_first_wire_version = 1;
-inline constexpr std::uint32_t nats_wire_version_of_at_least = 2;
+/// knows how they look), and not for a new command. A process that does not know it says so, and
+/// the asker does itself what it wanted to ask for (F82). Once there are two, a question has the
+/// lower one if that knows all that is in it, and is answered in its own.
+inline constexpr std::uint32_t nats_wire_version = 3;  // no release has spoken an earlier one
 
 /// The commands that have no place in the log. The place of each is its number between processes:
 /// a new one goes last, and none is ever moved or removed.
@@ -215,7 +213,7 @@ class nats_value_reader {
 inline void nats_begin_question(std::string& to, std::uint32_t shards) {
   to = nats_question_tag;
   compact_writer out{to};
-  out(nats_first_wire_version);
+  out(nats_wire_version);
   out(shards);
 }
 
@@ -223,9 +221,6 @@ inline void nats_begin_question(std::string& to, std::uint32_t shards) {
 /// @param told the time that it is executed at; empty: the store's
 template <class C>
 void nats_put_question(std::string& to, C const& c, std::optional<time_point> told) {
-  if constexpr (requires { c.at_least; }) {  // the one member that version 1 does not have
-    if (c.at_least) to[nats_question_tag.size()] = char{nats_wire_version_of_at_least};
-  }
   compact_writer out{to};
   if constexpr (nats_logged_command<C>) {
     nats_put_command(out, c, told);
@@ -251,13 +246,7 @@ class nats_question_reader {
   }
 
   /// Of another one nothing can be read.
-  [[nodiscard]] bool known() const noexcept {
-    return version_ >= nats_first_wire_version && version_ <= nats_wire_version;
-  }
-  /// The one that it is to be answered in.
-  [[nodiscard]] std::uint32_t version() const noexcept {
-    return known() ? version_ : nats_wire_version;
-  }
+  [[nodiscard]] bool known() const noexcept { return version_ == nats_wire_version; }
   [[nodiscard]] std::uint32_t shards() const noexcept { return shards_; }
 
   /// Calls `f(command, told)` for each, which says whether to go on. False: it ended before its
@@ -325,11 +314,12 @@ enum class nats_piece : std::uint8_t {
   whole,    ///< with it what came before ends: the answers of some commands
   part,     ///< more follows
   moved,    ///< nothing of the question was executed: somebody else is the owner
-  unknown,  ///< from a place on, which follows, nothing was executed: it is of another version
+  unknown,  ///< from a place on, which follows, nothing was executed: the command there is not
+            ///< known; without a place: the question is not
 };
 
-[[nodiscard]] inline std::string nats_answer_piece(
-    nats_piece what, std::uint32_t number, std::uint32_t version = nats_first_wire_version) {
+[[nodiscard]] inline std::string nats_answer_piece(nats_piece what, std::uint32_t number,
+                                                   std::uint32_t version = nats_wire_version) {
   std::string out{nats_answer_tag};
   compact_writer to{out};
   to(version);
