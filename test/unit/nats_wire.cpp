@@ -108,7 +108,10 @@ void for_each_asked(F f) {
   for_each_command(command::list_of<command::take, command::peek_bucket, command::refund,
                                     command::reset_bucket>{},
                    f);
-  for_each_command(command::job_commands{}, f);
+  for_each_command(command::job_commands{}, [&]<class C>() {
+    // Hints tell of a cancel, and no owner is asked for it.
+    if constexpr (!std::is_same_v<C, command::await_cancel>) f.template operator()<C>();
+  });
 }
 
 /// A command that is allowed, and has something everywhere.
