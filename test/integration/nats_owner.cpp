@@ -767,7 +767,7 @@ BOOST_AUTO_TEST_CASE(F82_an_image_of_a_later_version_is_not_taken_for_damage) {
     via owner{all, all.add(owning())};
     BOOST_TEST(!enqueue(owner, 1));
   }
-  std::string later = "weir:i4\nas it will be";
+  std::string later = "weir:i5\nas it will be";
   detail::nats_writer{later}.number(detail::nats_checksum(later));
   who.publish(names.image(0, 1), later);
   (void)who.ask("$JS.API.STREAM.PURGE.weir-jobs-0", R"({"seq":2})");  // it is in that image

@@ -278,15 +278,6 @@ class job_image {
 
   // ------------------------------------------------------------------------------------- records
 
-  /// Which of what only some jobs have follows. An image without headers, progress and checkpoints
-  /// is one that weir could read before there were any.
-  enum class notes : std::uint8_t { none, first, all };
-  [[nodiscard]] static notes notes_of(job_record const& r) noexcept {
-    if (!r.rare) return notes::none;
-    bool const newer = !r.headers().empty() || !r.progress().empty() || !r.checkpoint().empty();
-    return newer ? notes::all : notes::first;
-  }
-
   template <class Writer>
   static void save(job_record const& r, std::vector<job_holder const*> const* holders, Writer& to) {
     to(r.id);
@@ -318,13 +309,11 @@ class job_image {
       to(place);
       if (place != 0) to(r.unclaimed_vesting);
     }
-    auto const rare = notes_of(r);
-    to(rare);
-    if (rare == notes::none) return;
+    to(r.rare != nullptr);
+    if (!r.rare) return;
     to(r.memo());
     to(r.result());
     to(r.reason());
-    if (rare == notes::first) return;
     to(r.headers());
     to(r.progress());
     to(r.checkpoint());
@@ -371,14 +360,12 @@ class job_image {
     if (ended == job_state::pending) from(place);
     if (place > holders.size()) return nullptr;
     if (place != 0) from(r.unclaimed_vesting);
-    auto rare = notes::none;
-    from(rare, notes::all);
-    if (rare != notes::none) {
+    bool rare = false;
+    from(rare);
+    if (rare) {
       from(r.notes().memo);
       from(r.notes().result);
       from(r.notes().reason);
-    }
-    if (rare == notes::all) {
       from(r.notes().headers);
       from(r.notes().progress);
       from(r.notes().checkpoint);

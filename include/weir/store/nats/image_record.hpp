@@ -93,7 +93,7 @@ struct nats_image_record {
     return good ? std::optional{said} : std::nullopt;
   }
 
-  static constexpr std::string_view tag = "weir:i3\n";
+  static constexpr std::string_view tag = "weir:i4\n";
   static constexpr std::size_t least_part = 4U << 10U;
   static constexpr std::uint64_t most_parts = 1U << 20U;
 };
