@@ -530,6 +530,12 @@ std::string valid_message(dice& d) {
   out.add(command::snooze_queue{"another", 1s}, {});
   return std::move(out).take();
 }
+/// Damage that its checksum does not show half of the time, so that what it has is read.
+void mutate_message(std::string& bytes, dice& d) {
+  mutate(bytes, d);
+  constexpr auto head = detail::nats_log_tag.size() + 1 + sizeof(std::uint64_t);
+  if (bytes.size() > head && d.chance(50)) bytes = detail::nats_log_message(bytes.substr(head));
+}
 detail::nats_logged logged(std::uint64_t n, std::string data) {
   return {n, time_point{1'790'000'000s} + std::chrono::seconds{n}, std::move(data)};
 }
@@ -555,7 +561,7 @@ void damaged_records(dice& d, hostile::campaign& all) {
   }
   for (int i = 0; i != 7; ++i) {
     auto bytes = valid_message(d);
-    mutate(bytes, d);
+    mutate_message(bytes, d);
     w.publish("weir.j.0", bytes);
   }
   w.sync();
@@ -623,7 +629,7 @@ void damaged_bytes(dice& d, hostile::campaign& all) {
   detail::nats_job_replica other;
   for (std::uint64_t n = 1; n != 6; ++n) {
     auto bytes = valid_message(d);
-    if (d.chance(70)) mutate(bytes, d);
+    if (d.chance(70)) mutate_message(bytes, d);
     auto message = logged(n, bytes);
     message.note = detail::nats_table_note{0, n - 1, now, 0, "0.1.0"}.write();
     if (d.chance(70)) mutate(message.note, d);

@@ -785,7 +785,7 @@ BOOST_AUTO_TEST_CASE(F82_who_asks_in_another_version_is_told_that_it_is_not_know
   who.overhear_one("weir.r.me.1");
   std::string question;
   detail::nats_begin_question(question, 1);
-  detail::nats_put_question(question, command::inspect_permits{"key", 0}, std::nullopt);
+  detail::nats_put_command(question, command::inspect_permits{"key", 0}, std::nullopt);
   auto const answer_to = [&](std::uint32_t version) {
     question[detail::nats_question_tag.size()] = static_cast<char>(version);
     who.request(names.questions(owner_of(who, "key")), question);
@@ -849,11 +849,11 @@ BOOST_AUTO_TEST_CASE(F90_what_an_owner_cannot_read_it_does_not_do) {
   std::string other_shards;
   detail::nats_begin_question(other_shards, 2);
   std::string release;
-  detail::nats_put_question(release, command::release_permit{"key", "me", 0}, std::nullopt);
+  detail::nats_put_command(release, command::release_permit{"key", "me", 0}, std::nullopt);
   std::string invalid;
-  detail::nats_put_question(invalid, command::release_permit{"", "me", 0}, std::nullopt);
+  detail::nats_put_command(invalid, command::release_permit{"", "me", 0}, std::nullopt);
   std::string jobs;
-  detail::nats_put_question(jobs, command::pause_queue{"queue"}, std::nullopt);
+  detail::nats_put_command(jobs, command::pause_queue{"queue"}, std::nullopt);
   for (auto const& said : {std::string{"weir:q"}, "nonsense" + release, begin + "\xff" + release,
                            begin + std::string(3, '\0') + release, begin + "\x81\x01" + release,
                            begin + invalid + release, begin + jobs + release,

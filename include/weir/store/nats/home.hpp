@@ -56,7 +56,7 @@ class nats_wait final : public nats_errand {
   void stays() noexcept override {}
   using nats_errand::fail;
   void fail(error_code ec) noexcept override { wake(operation_, ec); }
-  void ask(std::string& to) const override { nats_put_question(to, command_.get(), std::nullopt); }
+  void ask(std::string& to) const override { nats_put_command(to, command_.get(), std::nullopt); }
   [[nodiscard]] bool hear(std::string_view) override {
     fail(error_code{});
     return true;

@@ -8,7 +8,6 @@
 #include "weir/error.hpp"
 #include "weir/rule/bytes.hpp"
 #include "weir/store/nats/errand.hpp"
-#include "weir/store/nats/job_fields.hpp"
 #include "weir/store/nats/job_log.hpp"
 #include "weir/store/nats/pending.hpp"
 #include "weir/store/nats/store_time.hpp"
@@ -95,7 +94,7 @@ class nats_job_call_of final : public nats_pending<nats_job_call, C> {
   void write(nats_batch_writer& to) const override {
     if constexpr (nats_logged_command<C>) to.add(this->command_.get(), this->told_);
   }
-  [[nodiscard]] std::size_t number() const noexcept override { return nats_job_number<C>; }
+  [[nodiscard]] std::size_t number() const noexcept override { return nats_command_number<C>; }
 
  private:
   static constexpr bool rests_somewhere =

@@ -378,7 +378,7 @@ class nats_job_keeper final : public nats_job_room {
       using C = std::remove_cvref_t<decltype(c)>;
       if (i == calls.size()) return;
       auto const asked = std::move(calls[i++]);
-      if (asked->number() == nats_job_number<C>) {
+      if (asked->number() == nats_command_number<C>) {
         static_cast<nats_job_call_of<C>&>(*asked).complete(std::move(answer));
       } else {
         asked->fail(errc::outcome_unknown);

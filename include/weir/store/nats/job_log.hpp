@@ -4,12 +4,10 @@
 #ifndef WEIR_STORE_NATS_JOB_LOG_HPP
 #define WEIR_STORE_NATS_JOB_LOG_HPP
 
-#include "weir/command/jobs.hpp"
-#include "weir/rule/jobs.hpp"
-#include "weir/rule/validate.hpp"
+#include "weir/job.hpp"
 #include "weir/store/nats/bytes.hpp"
+#include "weir/store/nats/command_codec.hpp"
 #include "weir/store/nats/compact.hpp"
-#include "weir/store/nats/job_fields.hpp"
 #include "weir/store/nats/store_time.hpp"
 #include "weir/time.hpp"
 
@@ -17,13 +15,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
-#include <variant>
-#include <vector>
 
 // A message of a shard's log: who sent it and its number there, by which the sender knows it again,
 // what time it was, and the commands, which are executed one after the other at the time of the
@@ -63,56 +57,6 @@ enum class nats_notice : std::uint8_t {
   image,  ///< an image was written, of the size that follows
 };
 
-/// Writes a command behind its number and, where it was told one, its time.
-template <nats_logged_command C>
-void nats_put_command(compact_writer& to, C c, std::optional<time_point> told) {
-  // Nobody keeps more of it, and so nobody need read more.
-  if constexpr (requires { c.reason; }) c.reason = rule::kept_reason(c.reason);
-  auto const add_jobs = [&to](auto const& jobs) {
-    to(jobs.size());
-    for (auto const& j : jobs) job_fields(to, j);
-  };
-  to(2 * nats_job_number<C> + (told ? 1 : 0));
-  if (told) to(*told);
-  job_command_fields(to, std::as_const(c));
-  if constexpr (requires { c.jobs; }) add_jobs(c.jobs);
-  if constexpr (requires { c.next; }) add_jobs(c.next);
-}
-
-/// Reads commands behind their numbers. Each views what it is read from, and this, until the next.
-class nats_command_reader {
- public:
-  /// @return null: it cannot be read, or the rule does not allow it
-  template <class C>
-  [[nodiscard]] std::optional<C> read(compact_reader& from) {
-    std::optional<C> out{std::in_place};
-    auto& c = *out;
-    job_command_fields(from, c);
-    if constexpr (requires { c.jobs; }) {
-      if constexpr (std::is_same_v<decltype(c.jobs), std::span<new_job const>>) {
-        read_jobs(from, c.jobs, new_);
-      } else {
-        read_jobs(from, c.jobs, finished_);
-      }
-    }
-    if constexpr (requires { c.next; }) read_jobs(from, c.next, next_);
-    if (!from.good() || rule::validate(c)) out.reset();
-    return out;
-  }
-
- private:
-  template <class Job>
-  static void read_jobs(compact_reader& from, std::span<Job const>& to, std::vector<Job>& jobs) {
-    jobs.resize(std::min<std::size_t>(from.count(), limits::batch + 1));
-    for (auto& j : jobs) job_fields(from, j);
-    to = jobs;
-  }
-
-  std::vector<new_job> new_;
-  std::vector<new_job> next_;
-  std::vector<finished_job> finished_;
-};
-
 /// Writes a message.
 class nats_batch_writer {
  public:
@@ -133,8 +77,7 @@ class nats_batch_writer {
   /// @param told the time that the command is executed at; empty: that of the message
   template <nats_logged_command C>
   void add(C const& c, std::optional<time_point> told) {
-    compact_writer to{bytes_};
-    nats_put_command(to, c, told);
+    nats_put_command(bytes_, c, told);
   }
 
   /// Takes the last command off again.
@@ -159,7 +102,7 @@ class nats_batch_writer {
 };
 
 /// Reads a message, which it views.
-class nats_batch_reader {
+class nats_batch_reader : private nats_command_reader {
  public:
   enum class kind : std::uint8_t {
     ours,     ///< it has commands
@@ -168,7 +111,7 @@ class nats_batch_reader {
   };
 
   explicit nats_batch_reader(std::string_view message) noexcept
-      : from_{message.substr(std::min(nats_log_tag.size(), message.size()))} {
+      : nats_command_reader{message.substr(std::min(nats_log_tag.size(), message.size()))} {
     if (!message.starts_with(nats_log_tag)) return;
     std::uint32_t version = 0;
     from_(version);
@@ -203,50 +146,20 @@ class nats_batch_reader {
   /// before was executed.
   template <class F>
   bool for_each(F&& f) {
-    if (kind_ != kind::ours) return false;
-    while (from_.good() && from_.left() != 0) {
-      std::size_t number = 0;
-      from_(number);
-      std::optional<time_point> told;
-      if (number % 2 != 0) from_(told.emplace());
-      if (!from_.good() || !dispatch(number / 2, told, f, std::make_index_sequence<kinds>{})) {
-        return false;
-      }
-    }
-    return from_.good();
+    return kind_ == kind::ours &&
+           nats_command_reader::for_each([&](auto const& c, std::optional<time_point> told) {
+             constexpr bool logged = nats_logged_command<std::remove_cvref_t<decltype(c)>>;
+             if constexpr (logged) f(c, told);
+             return logged;
+           });
   }
 
  private:
-  static constexpr std::size_t kinds = std::variant_size_v<nats_job_command>;
-
-  template <class F, std::size_t... I>
-  bool dispatch(std::size_t number, std::optional<time_point> told, F& f,
-                std::index_sequence<I...>) {
-    bool done = false;
-    (void)((number == I && (done = read<I>(told, f), true)) || ...);
-    return done;
-  }
-
-  template <std::size_t Number, class F>
-  bool read(std::optional<time_point> told, F& f) {
-    if constexpr (Number == 0) {
-      return false;
-    } else {
-      using logged = std::variant_alternative_t<Number, nats_job_command>;
-      // What the rule does not allow was never asked for: nobody executes it.
-      auto const c = commands_.read<logged>(from_);
-      if (c) f(*c, told);
-      return c.has_value();
-    }
-  }
-
-  compact_reader from_;
   kind kind_ = kind::damaged;
   nats_batch_id id_;
   nats_stamp stamp_;
   nats_notice notice_ = nats_notice::none;
   std::uint64_t image_ = 0;
-  nats_command_reader commands_;
 };
 
 }  // namespace weir::detail

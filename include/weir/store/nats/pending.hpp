@@ -50,7 +50,7 @@ class nats_pending : public Errand {
     end_with({}, std::move(r).value());
   }
 
-  void ask(std::string& to) const final { nats_put_question(to, command_.get(), told_); }
+  void ask(std::string& to) const final { nats_put_command(to, command_.get(), told_); }
   [[nodiscard]] bool hear(std::string_view result) final {
     result_type r{};
     if (!nats_take_answer(result, r)) return false;

@@ -7,6 +7,7 @@
 #include "weir/error.hpp"
 #include "weir/job.hpp"
 #include "weir/store/nats/bytes.hpp"
+#include "weir/store/nats/command_codec.hpp"
 #include "weir/store/nats/wire.hpp"
 #include "weir/time.hpp"
 #include "weir/version.hpp"
