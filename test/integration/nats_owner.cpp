@@ -571,6 +571,25 @@ BOOST_AUTO_TEST_CASE(F60_what_waits_for_room_for_its_answer_holds_up_nothing_els
   BOOST_TEST(happens(all.io, [&] { return who.heard().find("small") != std::string::npos; }));
 }
 
+// Otherwise other parts would always be faster where one has as many questions open as it may.
+BOOST_AUTO_TEST_CASE(F60_a_large_answer_is_asked_for_however_many_questions_are_open) {
+  server s;
+  together all{s};
+  auto o = asking();
+  o.owner_patience = 1h;
+  via one{all, all.add(o)};
+  BOOST_TEST(one(command::inspect_lock{"elsewhere"}).has_value());  // there is a stream
+  stranger who{s};
+  claim_for(who, "", "mute");
+  who.overhear_one(names.questions("mute"));
+  auto const asks = [&](auto const& c) {
+    one.store.async_execute(c, [](error_code, auto const&) {});
+    return happens(all.io, [&] { return who.heard().find(c.queue) != std::string::npos; });
+  };
+  for (int i = 0; i != 8; ++i) BOOST_TEST_REQUIRE(asks(command::read_queue_stats{"small"}));
+  BOOST_TEST(asks(command::peek_jobs{"large", 100}));
+}
+
 BOOST_AUTO_TEST_CASE(F60_the_answers_of_all_shards_that_may_come_together_are_bounded) {
   server s;
   refused_everywhere r{s};

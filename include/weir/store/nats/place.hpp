@@ -513,7 +513,9 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
         auto e = next(*on);
         if (!e) break;
         bool const waits = is_wait(*e);
-        bool const goes = q->errands.empty() ? waits || busy_ < most_open : waits == q->waits;
+        // Large answers are counted otherwise, and one whose turn it is must not let it pass.
+        bool const may_open = waits || e->answer_bytes() != 0 || busy_ < most_open;
+        bool const goes = q->errands.empty() ? may_open : waits == q->waits;
         if (!goes) {
           put_back(std::move(e));
           break;
