@@ -64,78 +64,70 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
 
   [[nodiscard]] bool over() const noexcept { return over_; }
 
-  void start() {
-    auto const on = link_.lock();
-    if (on) connection_ = on->connection();
-    look_at(0, full_ ? &nats_image_writing::make_room : &nats_image_writing::begin);
+  void start(nats_link& on) {
+    connection_ = on.connection();
+    look_at(on, 0, full_ ? &nats_image_writing::make_room : &nats_image_writing::begin);
   }
 
  private:
   static constexpr int at_a_time = 4;
 
-  void ask(std::string subject, std::string data, std::function<void(nats_reply const&)> then,
+  /// On another connection the log may be another one, of which this is no image: a server that has
+  /// lost power has lost the end.
+  void ask(nats_link& on, std::string subject, std::string data,
+           std::function<void(nats_link&, nats_reply const&)> then,
            std::optional<std::uint64_t> expected = {}) {
-    auto const on = link_.lock();
-    if (!on || over_by_now()) return end();
+    if (over_ || !on.up() || on.connection() != connection_) return end();
     auto const r =
         std::make_shared<nats_question>([self = shared_from_this(), then = std::move(then)](
                                             error_code, nats_reply const* reply, bool) {
-          if (!reply) return self->end();
-          if (!self->over()) then(*reply);
+          auto const link = self->link_.lock();
+          if (!reply || !link) return self->end();
+          if (!self->over()) then(*link, *reply);
         });
     r->subject = std::move(subject);
     r->data = std::move(data);
     r->expected = expected;
-    on->submit(r);
+    on.submit(r);
   }
 
   /// Reads the last message of a subject.
-  void look(std::string const& subject, std::function<void(nats_record const&)> then) {
-    auto const on = link_.lock();
-    if (!on) return end();
-    ask(on->names().direct_get(subject), {}, [this, then = std::move(then)](nats_reply const& r) {
-      auto const found = read_record(r);
-      found.has_error() ? end() : then(*found);
-    });
+  void look(nats_link& on, std::string const& subject,
+            std::function<void(nats_link&, nats_record const&)> then) {
+    ask(on, on.names().direct_get(subject), {},
+        [this, then = std::move(then)](nats_link& l, nats_reply const& r) {
+          auto const found = read_record(r);
+          found.has_error() ? end() : then(l, *found);
+        });
   }
 
-  /// On another connection the log may be another one, of which this is no image: a server that has
-  /// lost power has lost the end.
-  [[nodiscard]] bool over_by_now() const noexcept {
-    auto const on = link_.lock();
-    return over_ || !on || !on->up() || on->connection() != connection_;
-  }
-
+  using step = void (nats_image_writing::*)(nats_link&);
   struct place {
     std::optional<nats_image_record> image;
     std::uint64_t sequence = 0;  // that it was written at
   };
 
   /// Looks at all places, and chooses one.
-  void look_at(std::size_t n, void (nats_image_writing::*then)()) {
-    auto const on = link_.lock();
-    if (!on) return end();
+  void look_at(nats_link& on, std::size_t n, step then) {
     if (n == places_.size()) {
-      choose(*on);
-      return (this->*then)();
+      choose(on);
+      return (this->*then)(on);
     }
-    look(on->names().image(shard_, n), [this, n, then](nats_record const& found) {
+    look(on, on.names().image(shard_, n), [this, n, then](nats_link& l, nats_record const& found) {
       if (nats_image_record::is_later(found.value)) return end();
       places_[n] = {nats_image_record::read(found.value), found.sequence};
       auto const feed = feed_.lock();
       auto& image = places_[n].image;
       if (image && feed && feed->is_damaged(image->id)) image.reset();
-      check(n, then);
+      check(l, n, then);
     });
   }
   /// An image that has lost a part is none.
-  void check(std::size_t n, void (nats_image_writing::*then)()) {
-    auto const on = link_.lock();
-    if (!on) return end();
+  void check(nats_link& on, std::size_t n, step then) {
     auto& image = places_[n].image;
-    if (!image) return look_at(n + 1, then);
-    ask(on->names().info(), on->names().counting(on->names().parts(shard_, image->id)),
-        [this, n, then](nats_reply const& r) {
+    if (!image) return look_at(on, n + 1, then);
+    ask(on, on.names().info(), on.names().counting(on.names().parts(shard_, image->id)),
+        [this, n, then](nats_link& l, nats_reply const& r) {
           auto const said = nats_json::parse(r.data());
           if (nats_stream_error(said) != 0 || !said.is_object() || !said.contains("state")) {
             return end();
@@ -144,48 +136,43 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
           if (parts == said["state"].end() || parts->size() != places_[n].image->parts) {
             places_[n].image.reset();
           }
-          look_at(n + 1, then);
+          look_at(l, n + 1, then);
         });
   }
 
   /// The log takes no more. It is cut behind the newest image, if that helps; otherwise behind a
   /// new one.
-  void make_room() {
-    auto const on = link_.lock();
+  void make_room(nats_link& on) {
     auto const feed = feed_.lock();
     auto const held = feed ? feed->hold() : nullptr;
-    if (!on || !held) return end();
-    if (!safe_ || newest_ > (**held).position()) return begin();
-    purge(newest_, [this](bool some) {
+    if (!held) return end();
+    if (!safe_ || newest_ > (**held).position()) return begin(on);
+    purge(on, newest_, [this](nats_link& l, bool some) {
       made_ = some;
-      some ? end() : begin();
+      some ? end() : begin(l);
     });
   }
   /// Cuts the log behind a message. `then(bool)`: was there something?
-  void purge(std::uint64_t position, std::function<void(bool)> then) {
-    auto const on = link_.lock();
-    if (!on) return end();
-    ask("$JS.API.STREAM.PURGE." + on->names().log_stream(shard_),
+  void purge(nats_link& on, std::uint64_t position, std::function<void(nats_link&, bool)> then) {
+    ask(on, "$JS.API.STREAM.PURGE." + on.names().log_stream(shard_),
         R"({"seq":)" + std::to_string(position + 1) + "}",
-        [then = std::move(then)](nats_reply const& r) {
-          then(nats_json::number(nats_json::parse(r.data()), "purged") != 0);
+        [then = std::move(then)](nats_link& l, nats_reply const& r) {
+          then(l, nats_json::number(nats_json::parse(r.data()), "purged") != 0);
         });
   }
 
-  void begin() {
-    auto const on = link_.lock();
+  void begin(nats_link& on) {
     auto const feed = feed_.lock();
-    if (!on) return end();
     held_ = feed ? feed->hold() : nullptr;
     made_ = held_ && (**held_).position() <= newest_;
     if (!held_ || made_) return end();  // it would be no news
     record_.position = (**held_).position();
     record_.id = boost::uuids::to_string(sender_) + "-" + std::to_string(record_.position);
-    record_.part_size = nats_image_record::part_within(on->max_payload());
+    record_.part_size = nats_image_record::part_within(on.max_payload());
     record_.stored = (**held_).stored();
     record_.told = (**held_).told();
     maker_ = std::make_unique<nats_image_maker>(**held_, record_.part_size);
-    make_parts();
+    make_parts(on);
   }
   /// Chooses the place of this image, and the image behind which the log is cut.
   void choose(nats_link const& on) {
@@ -212,60 +199,64 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     // One before the safe image is of no use any more.
     place_ = free ? *free : safe_ && safe_ != oldest ? *oldest : last;
   }
-  void make_parts() {
-    auto const on = link_.lock();
-    if (!on || over_) return end();
-    if (maker_->go_on()) {
-      return post_task(on->strand(), [self = shared_from_this()] { self->make_parts(); });
-    }
+  void make_parts(nats_link& on) {
+    if (over_) return end();
+    if (maker_->go_on()) return post_task(on.strand(), on_link(&nats_image_writing::make_parts));
     record_.size = maker_->size();
     parts_ = std::move(*maker_).take();
     record_.parts = parts_.size();
     maker_.reset();
     held_.reset();
-    auto begin = [self = shared_from_this()] {
-      for (int i = 0; i != at_a_time; ++i) self->write_part();
-    };
+    auto begin = on_link([](nats_image_writing& w, nats_link& l) {
+      for (int i = 0; i != at_a_time; ++i) w.write_part(l);
+    });
     // In a cluster more would be written than there is room for, before a server knows of it.
-    full_ && on->options().replicas > 1 ? make_way(begin) : begin();
+    full_&& on.options().replicas > 1 ? make_way(on, begin) : begin();
   }
 
-  void write_part() {
-    if (next_ != record_.parts) write_part(next_++);
+  /// Goes on with something later, if there is still the link.
+  template <class Step>
+  [[nodiscard]] std::function<void()> on_link(Step then) {
+    return [self = shared_from_this(), then] {
+      auto const link = self->link_.lock();
+      link ? std::invoke(then, *self, *link) : self->end();
+    };
   }
-  void write_part(std::size_t n) {
-    auto const on = link_.lock();
-    if (!on || over_) return end();
+
+  void write_part(nats_link& on) {
+    if (next_ != record_.parts) write_part(on, next_++);
+  }
+  void write_part(nats_link& on, std::size_t n) {
+    if (over_) return end();
     if (gives_up_) return;
-    ask(on->names().part(shard_, record_.id, n), parts_[n], [this, n](nats_reply const& r) {
-      auto const written = read_written(r.data());
-      if (written.failed == errc::store_full && full_) return no_room(n);
-      if (written.sequence == 0) return give_up();
-      if (gives_up_) return;
-      first_ = std::min(first_, written.sequence);
-      std::string{}.swap(parts_[n]);
-      if (++written_ == record_.parts) return look_at(0, &nats_image_writing::say);
-      write_part();
-    });
+    ask(on, on.names().part(shard_, record_.id, n), parts_[n],
+        [this, n](nats_link& l, nats_reply const& r) {
+          auto const written = read_written(r.data());
+          if (written.failed == errc::store_full && full_) return no_room(l, n);
+          if (written.sequence == 0) return give_up(l);
+          if (gives_up_) return;
+          first_ = std::min(first_, written.sequence);
+          std::string{}.swap(parts_[n]);
+          if (++written_ == record_.parts) return look_at(l, 0, &nats_image_writing::say);
+          write_part(l);
+        });
   }
   /// A part found no room. At the first time the images before the newest one are removed, and the
   /// shard's own reserves; at the second the common one.
-  void no_room(std::size_t part) {
+  void no_room(nats_link& on, std::size_t part) {
     if (gives_up_) return;
     refused_.push_back(part);
     if (refused_.size() != 1) return;  // that is on its way
-    auto const on = link_.lock();
-    if (!on) return end();
-    auto again = [self = shared_from_this()] {
-      for (auto const n : std::exchange(self->refused_, {})) self->write_part(n);
-    };
-    if (on->later(room_until_, again)) return;
-    given_ == most_given ? give_up() : make_way(std::move(again));
+    auto again = on_link([](nats_image_writing& w, nats_link& l) {
+      for (auto const n : std::exchange(w.refused_, {})) w.write_part(l, n);
+    });
+    if (on.later(room_until_, again)) return;
+    given_ == most_given ? give_up(on) : make_way(on, std::move(again));
   }
-  void make_way(std::function<void()> then) {
+  void make_way(nats_link& on, std::function<void()> then) {
     auto const feed = feed_.lock();
     if (!feed) return end();
-    remove_older(0, [self = shared_from_this(), feed, then = std::move(then)] {
+    remove_older(on, 0, [self = shared_from_this(), feed, then = std::move(then)] {
       feed->give_room(self->given_++, [self, then] {
         self->room_until_ = self->known_by_all();
         then();
@@ -278,78 +269,65 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
     auto const spread = on && on->options().replicas > 1 ? nats_reserve::spread : duration{};
     return saturating_add(system_clock{}.steady_now(), spread);
   }
-  void remove_older(std::size_t n, std::function<void()> then) {
-    auto const on = link_.lock();
-    if (!on) return end();
+  void remove_older(nats_link& on, std::size_t n, std::function<void()> then) {
     while (n != places_.size() &&
            (given_ != 0 || !places_[n].image || places_[n].image->position == newest_)) {
       ++n;
     }
     if (n == places_.size()) return then();
-    remove_parts(*on, places_[n].image->id,
-                 [this, n, then = std::move(then)] { remove_older(n + 1, then); });
+    remove_parts(on, places_[n].image->id,
+                 [this, n, then = std::move(then)](nats_link& l) { remove_older(l, n + 1, then); });
   }
   /// There is no room for all parts: those that were written would fill what others need (F61).
-  void give_up() {
-    auto const on = link_.lock();
-    if (!on) return end();
+  void give_up(nats_link& on) {
     if (std::exchange(gives_up_, true)) return;
-    remove_parts(*on, record_.id, [this] { end(); });
+    remove_parts(on, record_.id, [this](nats_link&) { end(); });
   }
-  void say() {
-    auto const on = link_.lock();
-    if (!on || record_.position <= newest_) return end();  // another one is newer by now
-    record_.complete = on->now().latest();
+  void say(nats_link& on) {
+    if (record_.position <= newest_) return end();  // another one is newer by now
+    record_.complete = on.now().latest();
     ask(
-        on->names().image(shard_, place_), record_.write(),
-        [this](nats_reply const& r) {
+        on, on.names().image(shard_, place_), record_.write(),
+        [this](nats_link& l, nats_reply const& r) {
           made_ = read_written(r.data()).sequence != 0;
-          made_ ? cut() : end();
+          made_ ? cut(l) : end();
         },
         places_[place_].sequence);
   }
-  void cut() {
-    auto const on = link_.lock();
-    if (!on) return end();
-    if (full_) return purge(record_.position, [this](bool) { tell(); });
-    if (!safe_) return tell();
-    purge(places_[*safe_].image->position, [this](bool) { tell(); });
+  void cut(nats_link& on) {
+    if (full_) return purge(on, record_.position, [this](nats_link& l, bool) { tell(l); });
+    if (!safe_) return tell(on);
+    purge(on, places_[*safe_].image->position, [this](nats_link& l, bool) { tell(l); });
   }
-  void tell() {
-    auto const on = link_.lock();
-    if (!on) return end();
-    ask(on->names().log(shard_), nats_batch_writer{{sender_, 0}, on->stamp(), record_.size}.take(),
-        [this](nats_reply const&) { find_first(0); });
+  void tell(nats_link& on) {
+    ask(on, on.names().log(shard_),
+        nats_batch_writer{{sender_, 0}, on.stamp(), record_.size}.take(),
+        [this](nats_link& l, nats_reply const&) { find_first(l, 0); });
   }
   /// The parts of the images that are kept stay. The first one of each was written first.
-  void find_first(std::size_t n) {
-    auto const on = link_.lock();
-    if (!on) return end();
-    if (full_) return clean();  // there is no room for those of before
-    if (n == places_.size()) return remove_replaced();
-    if (n == place_ || !places_[n].image) return find_first(n + 1);
-    look(on->names().part(shard_, places_[n].image->id, 0), [this, n](nats_record const& found) {
-      if (found.sequence != 0) first_ = std::min(first_, found.sequence);
-      find_first(n + 1);
-    });
+  void find_first(nats_link& on, std::size_t n) {
+    if (full_) return clean(on);  // there is no room for those of before
+    if (n == places_.size()) return remove_replaced(on);
+    if (n == place_ || !places_[n].image) return find_first(on, n + 1);
+    look(on, on.names().part(shard_, places_[n].image->id, 0),
+         [this, n](nats_link& l, nats_record const& found) {
+           if (found.sequence != 0) first_ = std::min(first_, found.sequence);
+           find_first(l, n + 1);
+         });
   }
-  void remove_replaced() {
-    auto const on = link_.lock();
-    if (!on) return end();
+  void remove_replaced(nats_link& on) {
     auto const& replaced = places_[place_].image;
-    replaced ? remove_parts(*on, replaced->id, [this] { clean(); }) : clean();
+    replaced ? remove_parts(on, replaced->id, [this](nats_link& l) { clean(l); }) : clean(on);
   }
-  void remove_parts(nats_link const& on, std::string const& image, std::function<void()> then) {
-    ask(on.names().purge(), on.names().removing(on.names().parts(shard_, image)),
-        [then = std::move(then)](nats_reply const&) { then(); });
+  void remove_parts(nats_link& on, std::string const& image, std::function<void(nats_link&)> then) {
+    ask(on, on.names().purge(), on.names().removing(on.names().parts(shard_, image)),
+        [then = std::move(then)](nats_link& l, nats_reply const&) { then(l); });
   }
   /// Removes parts of processes that ended before they said that their image is there.
-  void clean() {
-    auto const on = link_.lock();
-    if (!on) return end();
-    ask(on->names().purge(),
-        R"({"filter":")" + on->names().parts(shard_) + R"(","seq":)" + std::to_string(first_) + "}",
-        [this](nats_reply const&) { end(); });
+  void clean(nats_link& on) {
+    ask(on, on.names().purge(),
+        R"({"filter":")" + on.names().parts(shard_) + R"(","seq":)" + std::to_string(first_) + "}",
+        [this](nats_link&, nats_reply const&) { end(); });
   }
   void end() {
     maker_.reset();
@@ -403,7 +381,7 @@ class nats_image_writer {
              std::uint32_t shard, job_id const& sender, bool full) {
     if (writing_ && !writing_->over()) return;
     writing_ = std::make_shared<nats_image_writing>(link, of, shard, sender, full);
-    writing_->start();
+    writing_->start(*link);
   }
 
  private:

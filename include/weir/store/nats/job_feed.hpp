@@ -212,10 +212,8 @@ class nats_job_feed : public nats_job_requests {
 
   /// All have to mean the same shards.
   void check_shards() {
-    auto const on = link();
-    if (!on) return;
-    auto const ours = std::to_string(on->options().shards);
-    need_record(on->names().shards(), [this, ours](nats_record&& found) {
+    auto const ours = std::to_string(options().shards);
+    need_record(names().shards(), [this, ours](nats_record&& found) {
       if (found.sequence == 0) return note_shards(ours);
       if (found.value == ours) return find_image(0);
       bool const number =
@@ -227,10 +225,8 @@ class nats_job_feed : public nats_job_requests {
     });
   }
   void note_shards(std::string const& ours) {
-    auto const on = link();
-    if (!on) return;
     need(
-        on->names().shards(), ours,
+        names().shards(), ours,
         [this](nats_reply const& r) {
           auto const written = read_written(r.data());
           if (written.overtaken) return begin_later();
@@ -244,13 +240,11 @@ class nats_job_feed : public nats_job_requests {
 
   /// Looks at which images there are, before it looks at the log: that is not behind them, then.
   void find_image(std::size_t place) {
-    auto const on = link();
-    if (!on) return;
     if (place == nats_names::images) {
       std::ranges::sort(images_, std::greater{}, &nats_image_record::position);
       return open();
     }
-    need_record(on->names().image(number(), place), [this, place](nats_record&& found) {
+    need_record(names().image(number(), place), [this, place](nats_record&& found) {
       auto record = nats_image_record::read(found.value);
       bool const later = nats_image_record::is_later(found.value);
       later_image_ = later_image_ || later;
@@ -263,9 +257,7 @@ class nats_job_feed : public nats_job_requests {
   }
 
   void open() {
-    auto const on = link();
-    if (!on) return;
-    need("$JS.API.STREAM.INFO." + on->names().log_stream(number()), {},
+    need("$JS.API.STREAM.INFO." + names().log_stream(number()), {},
          [this](nats_reply const& r) { opened(info_in(r), true); });
   }
   void opened(nats_log_info const& info, bool make) {
@@ -334,10 +326,9 @@ class nats_job_feed : public nats_job_requests {
     load_image();
   }
   void load_part() {
-    auto const on = link();
-    auto const n = on && reader_ ? reader_->next() : std::nullopt;
+    auto const n = reader_ ? reader_->next() : std::nullopt;
     if (!n) return;
-    need_record(on->names().part(number(), reader_->image().id, *n), [this, n](auto&& found) {
+    need_record(names().part(number(), reader_->image().id, *n), [this, n](auto&& found) {
       // Later images have taken its place meanwhile.
       if (found.sequence == 0) return missed(&nats_job_feed::image_is_damaged);
       if (!reader_->take(*n, found.value)) return image_is_damaged();
@@ -359,10 +350,8 @@ class nats_job_feed : public nats_job_requests {
   /// A server that has lost power may have lost the end of the log, which an image has. Nobody
   /// writes to the log before it has the image; and what is written comes behind that.
   void continue_log() {
-    auto const on = link();
-    if (!on) return;
     auto const next = std::to_string(reader_->image().position + 1);
-    need("$JS.API.STREAM.PURGE." + on->names().log_stream(number()), R"({"seq":)" + next + "}",
+    need("$JS.API.STREAM.PURGE." + names().log_stream(number()), R"({"seq":)" + next + "}",
          [this](nats_reply const& r) {
            auto const said = nats_json::error(nats_json::parse(r.data()));
            auto const ec = said == 0 ? error_code{} : nats_refusal(said);
@@ -489,8 +478,7 @@ class nats_job_feed : public nats_job_requests {
   /// more, since later images have taken its place. All is looked at again for a while.
   /// @param otherwise what is done then
   void missed(void (nats_job_feed::*otherwise)() = &nats_job_feed::is_corrupt) {
-    auto const on = link();
-    missed(otherwise, on ? std::max(on->options().offline_patience, least_patience) : duration{});
+    missed(otherwise, std::max(options().offline_patience, least_patience));
   }
   void missed(void (nats_job_feed::*otherwise)(), duration patience) {
     auto const now = system_clock{}.steady_now();

@@ -9,6 +9,7 @@
 #include "weir/store/nats/link.hpp"
 #include "weir/store/nats/log_info.hpp"
 #include "weir/store/nats/names.hpp"
+#include "weir/store/nats/options.hpp"
 #include "weir/store/nats/reply.hpp"
 #include "weir/store/nats/request.hpp"
 #include "weir/store/nats/violations.hpp"
@@ -27,7 +28,9 @@ class nats_job_requests : public nats_feed, public std::enable_shared_from_this<
  public:
   nats_job_requests(std::shared_ptr<nats_link> const& link, std::uint32_t shard)
       : link_{link},
-        shard_{shard} {}
+        shard_{shard},
+        names_{link->names()},
+        options_{link->options()} {}
 
  protected:
   using on_reply = std::function<void(nats_reply const&)>;
@@ -40,6 +43,8 @@ class nats_job_requests : public nats_feed, public std::enable_shared_from_this<
 
   [[nodiscard]] std::shared_ptr<nats_link> link() const noexcept { return link_.lock(); }
   [[nodiscard]] std::uint32_t number() const noexcept { return shard_; }
+  [[nodiscard]] nats_names const& names() const noexcept { return names_; }
+  [[nodiscard]] nats_options const& options() const noexcept { return options_; }
 
   /// Whatever is needed and was not answered yet is not needed any more.
   void need_no_more() noexcept { ++epoch_; }
@@ -65,10 +70,8 @@ class nats_job_requests : public nats_feed, public std::enable_shared_from_this<
 
   /// Asks what the log is like.
   void ask_info(std::function<void(nats_log_info const&)> then, on_failure otherwise) {
-    auto const on = link();
-    if (!on) return otherwise(make_error_code(errc::closed), false);
     ask(
-        "$JS.API.STREAM.INFO." + on->names().log_stream(shard_), {},
+        "$JS.API.STREAM.INFO." + names_.log_stream(shard_), {},
         [this, then = std::move(then)](nats_reply const& r) {
           auto const info = info_in(r);
           if (auto const now = link(); now && info.error == 0) now->served();
@@ -77,9 +80,7 @@ class nats_job_requests : public nats_feed, public std::enable_shared_from_this<
         std::move(otherwise));
   }
   [[nodiscard]] nats_log_info info_in(nats_reply const& r) const {
-    auto const on = link();
-    if (!on) return {};
-    return read_log_info(r.data(), on->names().log(shard_), on->names().echo(shard_));
+    return read_log_info(r.data(), names_.log(shard_), names_.echo(shard_));
   }
 
   /// Asks for something that is of no use on another connection.
@@ -99,9 +100,7 @@ class nats_job_requests : public nats_feed, public std::enable_shared_from_this<
   }
   /// The last message of a subject among the records.
   void need_record(std::string const& subject, std::function<void(nats_record&&)> then) {
-    auto const on = link();
-    if (!on) return;
-    need(on->names().direct_get(subject), {}, [this, then = std::move(then)](nats_reply const& r) {
+    need(names_.direct_get(subject), {}, [this, then = std::move(then)](nats_reply const& r) {
       auto found = read_record(r);
       if (found.has_error()) return begin_later();
       then(std::move(found).value());
@@ -110,9 +109,7 @@ class nats_job_requests : public nats_feed, public std::enable_shared_from_this<
   /// A message of the log.
   void need_message(std::uint64_t sequence,
                     std::function<void(std::optional<nats_logged>&&)> then) {
-    auto const on = link();
-    if (!on) return;
-    need("$JS.API.DIRECT.GET." + on->names().log_stream(shard_),
+    need("$JS.API.DIRECT.GET." + names_.log_stream(shard_),
          R"({"seq":)" + std::to_string(sequence) + "}",
          [then = std::move(then)](nats_reply const& r) { then(read_logged(r)); });
   }
@@ -120,6 +117,8 @@ class nats_job_requests : public nats_feed, public std::enable_shared_from_this<
  private:
   std::weak_ptr<nats_link> const link_;
   std::uint32_t const shard_;
+  nats_names const names_;
+  nats_options const options_;
   std::uint64_t epoch_ = 0;  // of what was asked for
 };
 
