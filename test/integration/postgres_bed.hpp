@@ -65,6 +65,33 @@ class connection {
   return o;
 }
 
+/// How many unique keys of jobs are taken: the rows of others stay for a while.
+inline constexpr char taken_keys[] =
+    "SELECT count(*) FROM weir.keys k LEFT JOIN weir.jobs j ON j.queue = k.queue AND j.id = "
+    "k.owner "
+    "AND j.unique_key = k.key WHERE CASE WHEN k.run THEN j.fence = k.fence AND j.holder IS NOT "
+    "NULL "
+    "WHEN k.until IS NULL THEN j.id IS NOT NULL ELSE k.until > weir.clock() END";
+
+/// What version 7 has changed, as it was in 6. The functions of that are not there.
+inline constexpr char as_version_6[] = R"(
+CREATE TABLE weir.was AS SELECT k.queue, k.run, k.key, k.owner, k.until FROM weir.keys k
+  WHERE k.owner IS NOT NULL;
+DROP TABLE weir.keys CASCADE;
+CREATE TABLE weir.keys (queue bytea NOT NULL, run boolean NOT NULL, key bytea NOT NULL,
+  owner uuid NOT NULL, until bigint, PRIMARY KEY (queue, run, key));
+CREATE INDEX keys_until ON weir.keys (until) WHERE until IS NOT NULL;
+INSERT INTO weir.keys SELECT * FROM weir.was;
+DROP TABLE weir.was;
+DELETE FROM weir.used_keys WHERE due IS NOT NULL;
+ALTER TABLE weir.used_keys DROP due;
+DROP FUNCTION weir.take_key, weir.lock_keys;
+CREATE FUNCTION weir.take_key(bytea, boolean, bytea, uuid, bigint) RETURNS void LANGUAGE sql AS '';
+CREATE FUNCTION weir.free_run(bytea, weir.jobs) RETURNS void LANGUAGE sql AS '';
+CREATE FUNCTION weir.leaves_run(weir.jobs) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+UPDATE weir.state SET version = 6;
+)";
+
 /// All tables as they are at first. A TRUNCATE of so many takes ten times as long.
 inline void empty_tables(connection& db) {
   std::string sql = "SELECT setval('weir.fences', 1)";

@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(F93_a_damaged_job_is_set_aside_and_its_queue_goes_on) {
       BOOST_TEST(dead->jobs[0].payload.size() <= limits::payload_size);
       BOOST_TEST(b(command::read_queue_stats{"q"})->dead == 1U);
       if (damage.find("unique_key") == std::string::npos) {
-        BOOST_TEST(b.db.number("SELECT count(*) FROM weir.keys") == 0);
+        BOOST_TEST(b.db.number(taken_keys) == 0);
       }
       BOOST_TEST((b(command::replay_dead_letter{"q", id(1)})->outcome == replay_outcome::replayed));
       BOOST_TEST(b(command::dequeue_jobs{"q", "h", 2, 10, 1h})->jobs.size() == 1U);
@@ -260,12 +260,11 @@ BOOST_AUTO_TEST_CASE(F93_a_damaged_row_of_one_key_is_told_for_that_key_alone) {
   }
   b.db.must("DELETE FROM weir.permits; DELETE FROM weir.permit_lines");
 
-  // A unique key that no job frees.
+  // A unique key whose job is gone is free.
   BOOST_TEST(b(command::enqueue_jobs{"q", jobs}).has_value());
   b.db.must("DELETE FROM weir.jobs");
-  std::vector<new_job> const again{job_of(2, "key")}, others{job_of(3, "another")};
-  fails(command::enqueue_jobs{"q", again});
-  BOOST_TEST(b(command::enqueue_jobs{"q", others}).has_value());
+  std::vector<new_job> const again{job_of(2, "key")};
+  BOOST_TEST((b(command::enqueue_jobs{"q", again})->front().outcome == enqueue_outcome::enqueued));
 
   BOOST_TEST(b(command::obtain_queue_lease{"q", "h", 1h})->granted);
   b.db.must(std::string{"UPDATE weir.queues SET until = 0, fence = "} + most);

@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(a_deadlock_with_an_application_is_undone_and_said) {
                        "datname = current_database() AND "
                        "clock_timestamp() - query_start > interval '200 ms'") == 1;
   }));
-  BOOST_TEST(PQsendQuery(own.get(), "SELECT weir.guard(ARRAY[weir.key_name(1, 'q', 'key')])") == 1);
+  BOOST_TEST(PQsendQuery(own.get(), "SELECT weir.lock_keys(5, 'q', '{key}', NULL)") == 1);
   until_somebody_waits(b.io, b.database, 2);
   first.must("COMMIT");  // so the enqueue goes on, until it waits for the counters
   finish(b.io, *ended);

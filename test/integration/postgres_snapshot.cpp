@@ -42,6 +42,20 @@ class bed_with_snapshot : public bed {
     called_ += times;
   }
 
+  /// How many pages of these tables and their indexes so many more read.
+  std::int64_t reads_of(std::string const& tables, steps const& all, int times) {
+    auto const sum = [&] {
+      db.must("SELECT pg_stat_force_next_flush()");
+      return connection{the_server().conninfo(database)}.number(
+          "SELECT sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read) FROM "
+          "pg_statio_user_tables WHERE schemaname = 'weir' AND relname IN (" +
+          tables + ")");
+    };
+    auto const before = sum();
+    call(all, times);
+    return sum() - before;
+  }
+
   /// How many pages so many more of each read.
   std::int64_t reads(steps const& all, int times) {
     std::int64_t out = 0;
@@ -115,6 +129,42 @@ BOOST_AUTO_TEST_CASE(F79_a_permit_reads_as_much_as_before) {
 BOOST_AUTO_TEST_CASE(F79_a_permit_that_was_waited_for_reads_as_much_as_before) {
   stays_the_same({permit_step(0, "int4send($n)", "30000000000"), permit_step(2, "int4send($n - 1)"),
                   permit_step(0, "int4send($n)", "30000000000")});
+}
+
+// A job with the key is enqueued, starts and is completed, and then the next one. What their queue
+// costs by itself is of another test (postgres_floors).
+BOOST_AUTO_TEST_CASE(F79_a_unique_key_of_jobs_reads_as_much_as_before) {
+  std::string const job = "md5($n::text)::uuid";
+  std::string const fence = "(SELECT fence FROM weir.find_job('q', " + job + ", NULL))";
+  for (auto const strategy : {unique_strategy::until_executed, unique_strategy::until_expired,
+                              unique_strategy::until_and_while_executing}) {
+    bed_with_snapshot b;
+    steps const cycle{
+        "(SELECT 1 / (outcome = 0)::integer FROM weir.enqueue_jobs('q', 0, false, ARRAY[" + job +
+            "], ARRAY['kind'::bytea], ARRAY[''::bytea], ARRAY['key'::bytea], ARRAY[100], "
+            "ARRAY[25], ARRAY[" +
+            std::to_string(static_cast<int>(strategy)) +
+            "], ARRAY[0], ARRAY[0::bigint], ARRAY[0::bigint], ARRAY[0::bigint], "
+            "ARRAY[1::bigint], ARRAY[''::bytea], true, NULL))",
+        count_of + "dequeue_jobs('q', 0, ARRAY['h'::bytea], ARRAY[1], 0, 30000000000, true, NULL))",
+        "(SELECT 1 / (left_ = -1)::integer FROM weir.start_job('q', " + job + ", " + fence +
+            ", NULL))",
+        "(SELECT 1 / c::integer FROM weir.complete_jobs(ARRAY['q'::bytea], ARRAY[0], ARRAY[" + job +
+            "], ARRAY[" + fence + "], ARRAY[''::bytea], ARRAY[1], false, true, NULL) c)"};
+    std::string const tables = "'keys', 'used_keys', 'guards'";
+    b.call(cycle, 100);
+    auto const before = b.reads_of(tables, cycle, 64);
+    b.call(cycle, 2000);
+    auto const after = b.reads_of(tables, cycle, 64);
+    b.db.must("VACUUM ANALYZE");
+    auto const with_other_plans = b.reads_of(tables, cycle, 64);
+    BOOST_TEST_CONTEXT(to_string(strategy)) {
+      BOOST_TEST(before > 0);
+      BOOST_TEST(after * 10 <= before * 13, after << " pages instead of " << before);
+      BOOST_TEST(with_other_plans * 10 <= before * 13,
+                 with_other_plans << " pages instead of " << before << ", with other plans");
+    }
+  }
 }
 
 // Nothing but another table says that it has one row.

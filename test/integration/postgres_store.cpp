@@ -504,13 +504,15 @@ BOOST_AUTO_TEST_CASE(what_time_has_ended_is_removed_by_a_store_that_is_used) {
   }
   BOOST_TEST(b(command::enqueue_jobs{"q", jobs}).has_value());
   BOOST_TEST((*b(command::cancel_job{"q", id(1)}) == cancel_outcome::cancelled));
+  b.db.must("UPDATE weir.used_keys SET due = 1 WHERE due IS NOT NULL");  // as it is in a minute
   BOOST_TEST(weir_test::happens([&] {
                BOOST_TEST(b(command::inspect_lock{"x"}).has_value());
                auto const left = b.db.number(
                    "SELECT (SELECT count(*) FROM weir.locks) + (SELECT count(*) FROM weir.permits) "
                    "+ (SELECT count(*) FROM weir.permit_lines) + (SELECT count(*) FROM "
                    "weir.buckets) + (SELECT count(*) FROM weir.jobs) + (SELECT count(*) FROM "
-                   "weir.ended) + (SELECT count(*) FROM weir.keys)");
+                   "weir.ended) + (SELECT count(*) FROM weir.keys) + (SELECT count(*) FROM "
+                   "weir.used_keys)");
                return left == 0;
              }),
              "something is still there");
@@ -690,16 +692,28 @@ BOOST_AUTO_TEST_CASE(a_later_version_is_noticed_by_who_is_connected) {
   BOOST_TEST((b.store.last_failure().error == errc::schema_too_new));
 }
 
-// Version 5 had the same tables. Nobody who uses them is waited for.
-BOOST_AUTO_TEST_CASE(a_database_of_version_5_gets_the_functions_of_this_one) {
+// It had a row for each unique key that is taken. Nobody who uses the other tables is waited for.
+BOOST_AUTO_TEST_CASE(a_database_of_version_6_keeps_the_unique_keys_of_its_jobs) {
   bed b;
+  std::array jobs{job_of(1, "waits"), job_of(2, "runs"), job_of(3, "expires"), job_of(4, "waits")};
+  jobs[1].strategy = unique_strategy::until_and_while_executing;
+  jobs[1].priority = 0;
+  jobs[2].strategy = unique_strategy::until_expired;
+  jobs[2].unique_ttl = 1h;
+  BOOST_TEST_REQUIRE(b(command::enqueue_jobs{"q", jobs}).has_value());
+  auto const runs = b(command::dequeue_jobs{"q", "h", 0, 1, 1h})->jobs.at(0);
+  auto const start = [&](leased_job const& j) {
+    return b(command::start_job{"q", j.id, j.fence})->outcome;
+  };
+  BOOST_TEST((start(runs) == start_outcome::started));
   auto const functions = [&] {
     return b.db.must("SELECT string_agg(pg_get_functiondef(oid), E'\\n' ORDER BY proname) FROM "
                      "pg_proc WHERE pronamespace = 'weir'::regnamespace");
   };
   auto const now = functions();
-  b.db.must("UPDATE weir.state SET version = 5; CREATE OR REPLACE FUNCTION weir.leaves_run("
-            "j weir.jobs) RETURNS boolean LANGUAGE sql IMMUTABLE RETURN NULL::boolean");
+  b.db.must(as_version_6);
+  b.db.must("UPDATE weir.state SET version = 5; CREATE OR REPLACE FUNCTION weir.claim_bytes("
+            "j weir.jobs) RETURNS bigint LANGUAGE sql IMMUTABLE RETURN NULL::bigint");
   boost::asio::io_context io;
   postgres_store const store{io.get_executor(), the_server().conninfo(b.database), quick()};
   auto const ec = ask(io, store, take_lock("k")).error();
@@ -713,9 +727,27 @@ BOOST_AUTO_TEST_CASE(a_database_of_version_5_gets_the_functions_of_this_one) {
     migrated = true;
   });
   BOOST_TEST_REQUIRE(weir_test::happens(io, [&] { return migrated; }));
-  BOOST_TEST(functions() == now);
+  BOOST_TEST((functions() == now));
   BOOST_TEST(b.db.number("SELECT version FROM weir.state") == postgres_schema_version);
   BOOST_TEST(b(take_lock("k")).has_value());
+
+  std::array more{job_of(5, "waits"), job_of(6, "runs"), job_of(7, "expires")};
+  more[1].strategy = unique_strategy::until_and_while_executing;
+  more[1].priority = 0;
+  auto const added = b(command::enqueue_jobs{"q", more}).value();
+  BOOST_TEST((added[0].other == id(1)));
+  BOOST_TEST((added[1].outcome == enqueue_outcome::enqueued));
+  BOOST_TEST((added[2].other == id(3)));
+  auto const waits = b(command::dequeue_jobs{"q", "h", 0, 1, 1h})->jobs.at(0);
+  BOOST_TEST((start(waits) == start_outcome::blocked));
+  std::array const done{finished_job{runs.id, runs.fence, {}}};
+  BOOST_TEST(b(command::complete_jobs{"q", done}).has_value());
+  BOOST_TEST((start(waits) == start_outcome::started));
+  BOOST_TEST(b(command::cancel_job{"q", id(1)}).has_value());
+  BOOST_TEST(b(command::cancel_job{"q", id(3)}).has_value());
+  auto const again = b(command::enqueue_jobs{"q", more}).value();
+  BOOST_TEST((again[0].outcome == enqueue_outcome::enqueued));
+  BOOST_TEST((again[2].other == id(3)));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -133,7 +133,7 @@ WEIR_DECL std::string postgres_migration_sql(postgres_options const& options, st
   if (from == 0 && to > 0) add("CREATE SCHEMA IF NOT EXISTS ~;\n");
   add(detail::pgsql::own_schema);
   if (from > 0) {
-    // From 5 on functions are all that changes: others use the table meanwhile.
+    // From 5 on others use the tables meanwhile, but those of unique keys.
     add("LOCK TABLE ~.state");
     add(from >= 5 && to > 0 ? " IN SHARE UPDATE EXCLUSIVE MODE;\n" : ";\n");
   }

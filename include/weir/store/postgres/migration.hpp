@@ -12,7 +12,7 @@
 namespace weir {
 
 /// The version of the schema that this version of weir needs.
-inline constexpr std::uint32_t postgres_schema_version = 6;
+inline constexpr std::uint32_t postgres_schema_version = 7;
 
 /// The SQL that takes a database from one version of weir's schema to another, in one
 /// transaction: for those who run their own migrations. Version 0 is a database without it; going

@@ -1,6 +1,6 @@
 --- The ground of all of weir's functions: keys, locks, the time, fences and hints.
 
--- The key of used_keys for what a holder dequeues.
+-- The key of used_keys for what a holder dequeues, and for a unique key of a queue's jobs.
 CREATE FUNCTION weir.dequeue_key(queue_ bytea, holder_ bytea) RETURNS bytea LANGUAGE sql IMMUTABLE
   RETURN int4send(octet_length(queue_)) || queue_ || holder_;
 
@@ -136,7 +136,7 @@ CREATE FUNCTION weir.day() RETURNS bigint LANGUAGE sql VOLATILE
   RETURN weir.clock() / 86400000000000;
 ALTER TABLE weir.counters ALTER day SET DEFAULT weir.day();
 
--- The name of a unique key: 1: of an enqueue; 2: of a start.
+-- The name of a job's id in guards.
 CREATE FUNCTION weir.key_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS bigint
   LANGUAGE sql IMMUTABLE
   RETURN hashtextextended(encode(queue_, 'hex') || '/' || encode(key_, 'hex'), kind_);

@@ -28,7 +28,6 @@ BEGIN
     PERFORM weir.count_jobs(queue_, shard_, 0, 0, 0, 0, 1, own_);
     RETURN;
   END IF;
-  PERFORM weir.free_run(queue_, j);
   IF at_ IS NOT NULL THEN  -- the lease may end below a floor
     PERFORM nextval('weir.returned');
   END IF;
@@ -51,7 +50,7 @@ BEGIN
   IF with_key_ THEN
     SELECT k.* INTO job FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_;
     IF job.strategy IN (weir.rule.start_frees_key.strategies) THEN
-      PERFORM weir.guard(ARRAY[weir.key_name(1, queue_, job.unique_key)]);
+      PERFORM weir.lock_keys(5, queue_, ARRAY[job.unique_key], at_);
     END IF;
   END IF;
   SELECT k.* INTO job FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
@@ -92,13 +91,19 @@ CREATE FUNCTION weir.start_job(queue_ bytea, id_ uuid, fence_ bigint, at_ bigint
 DECLARE
   hurries boolean := weir.hurry();
   j weir.jobs;
+  runs record;
   l record;
 BEGIN
   SELECT k.* INTO j FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_;
+  IF j.strategy IN (weir.rule.start_frees_key.strategies) THEN
+    PERFORM weir.lock_keys(5, queue_, ARRAY[j.unique_key], at_);
+  END IF;
   IF j.strategy IN (weir.holds_while_running.strategies) THEN
-    PERFORM weir.guard(ARRAY[weir.key_name(2, queue_, j.unique_key)]);
-    PERFORM 1 FROM (SELECT id_ AS id UNION SELECT w.owner FROM weir.keys w
-        WHERE w.queue = queue_ AND w.run AND w.key = j.unique_key ORDER BY 1) o,
+    PERFORM weir.lock_keys(6, queue_, ARRAY[j.unique_key], at_);
+    SELECT w.owner, w.fence INTO runs FROM weir.keys w
+      WHERE weir.dequeue_key(w.queue, w.key) = weir.dequeue_key(queue_, j.unique_key) AND w.run
+      ORDER BY w.number DESC LIMIT 1;
+    PERFORM 1 FROM (SELECT id_ AS id UNION SELECT runs.owner ORDER BY 1) o,
       LATERAL (SELECT 1 FROM weir.jobs k WHERE k.queue = queue_ AND k.id = o.id FOR UPDATE) f;
   END IF;
   SELECT * INTO l FROM weir.leased(queue_, id_, fence_, false, at_);
@@ -107,18 +112,17 @@ BEGIN
     RETURN;
   END IF;
   IF j.strategy IN (weir.holds_while_running.strategies) THEN
-    SELECT k.vesting - l.now, k.id INTO left_, other
-      FROM weir.keys w JOIN weir.jobs k ON k.queue = w.queue AND k.id = w.owner
-      WHERE w.queue = queue_ AND w.run AND w.key = j.unique_key AND w.owner <> id_
+    SELECT k.vesting - l.now, k.id INTO left_, other FROM weir.jobs k
+      WHERE k.queue = queue_ AND k.id = runs.owner AND k.id <> id_ AND k.fence = runs.fence
         AND k.state = weir.job_state.pending AND k.holder IS NOT NULL AND k.vesting > l.now;
     IF FOUND THEN
       RETURN;
     END IF;
-    PERFORM weir.take_key(queue_, true, j.unique_key, id_, NULL);
+    PERFORM weir.take_key(queue_, true, j.unique_key, id_, NULL, fence_);
   END IF;
-  IF j.strategy IN (weir.rule.start_frees_key.strategies) THEN
-    DELETE FROM weir.keys w
-      WHERE w.queue = queue_ AND NOT w.run AND w.key = j.unique_key AND w.owner = id_;
+  IF j.strategy IN (weir.rule.start_frees_key.strategies) AND --\
+      (SELECT p.owner = id_ FROM weir.possessor(queue_, j.unique_key, l.now) p) THEN
+    PERFORM weir.take_key(queue_, false, j.unique_key, NULL, NULL, NULL);
   END IF;
   left_ := -1;
 END $$;
@@ -165,15 +169,13 @@ BEGIN
     INTO places, ends, numbers, others
     FROM (SELECT * FROM unnest(queues_, ids_, fences_) WITH ORDINALITY o(queue, id, fence, n)
             WHERE o.fence <> 0 AND o.n <> ALL (alone) ORDER BY o.id, o.n) u,
-      LATERAL (SELECT k.ctid AS place, k.retention = 0 AND --\
-                   k.strategy IN (weir.unique_strategy.none, --\
-                       weir.unique_strategy.until_expired) AS plain,
+      LATERAL (SELECT k.ctid AS place, k.retention = 0 AS plain,
                    CASE WHEN k.state = weir.job_state.pending AND k.holder IS NOT NULL --\
                        THEN k.vesting END AS until
                  FROM weir.jobs k WHERE k.queue = u.queue AND k.id = u.id AND k.fence = u.fence
                  FOR UPDATE) l;
   now_ := coalesce(at_, weir.clock());
-  -- Of the plain ones no record is kept, and no key freed: all at once, and the rows stay in place.
+  -- Of the plain ones no record is kept: all at once, and the rows stay in place.
   IF places IS NOT NULL THEN
     WITH gone AS (
         DELETE FROM weir.jobs k USING unnest(places, ends, numbers) f(place, until, n)
@@ -230,12 +232,10 @@ CREATE FUNCTION weir.wait_again(j weir.jobs, shard_ integer, vesting_ bigint, at
     snoozes_ integer, memo_ bytea, reason_ bytea, now_ bigint, own_ boolean, at_ bigint)
   RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF j.strategy IN (weir.rule.start_frees_key.strategies) AND NOT EXISTS (SELECT 1 --\
-      FROM weir.keys w WHERE w.queue = j.queue
-      AND NOT w.run AND w.key = j.unique_key AND (w.until IS NULL OR w.until > now_)) THEN
-    PERFORM weir.take_key(j.queue, false, j.unique_key, j.id, NULL);
+  IF j.strategy IN (weir.rule.start_frees_key.strategies)
+      AND NOT EXISTS (SELECT 1 FROM weir.possessor(j.queue, j.unique_key, now_)) THEN
+    PERFORM weir.take_key(j.queue, false, j.unique_key, j.id, NULL, NULL);
   END IF;
-  PERFORM weir.free_run(j.queue, j);
   UPDATE weir.jobs k SET vesting = vesting_, holder = NULL, sequence = 0, attempts = attempts_,
       snoozes = snoozes_, memo = coalesce(memo_, k.memo), reason = coalesce(reason_, k.reason)
     WHERE k.queue = j.queue AND k.id = j.id;
@@ -289,12 +289,15 @@ DECLARE
   here bigint := 'weir.state'::regclass::oid;
   tidied bigint[] := nullif(current_setting('weir.tidied', true), '');
   until_ bigint;
+  places tid[];
 BEGIN
   -- From where the session was the last time: while somebody holds a snapshot, what it has removed is
   -- still there to go through (F79). What was locked, or came later, is met by every 64th look, which
-  -- is one from the beginning. tidied[1]: which schema; [2]: from when on; [3]: how many looks ago.
-  IF at_ IS NOT NULL OR tidied[1] IS DISTINCT FROM here OR tidied[3] >= 64 THEN
-    tidied := ARRAY[here, -9223372036854775808, 0];
+  -- is one from the beginning. tidied[1]: which schema; [2]: from when on; [3]: how many looks ago;
+  -- [4]: as [2], of unique keys.
+  IF at_ IS NOT NULL OR tidied[1] IS DISTINCT FROM here OR tidied[3] >= 64
+      OR cardinality(tidied) <> 4 THEN
+    tidied := ARRAY[here, -9223372036854775808, 0, -9223372036854775808];
   END IF;
   WITH o AS MATERIALIZED (SELECT k.ctid AS place, k.kept FROM weir.ended k
         WHERE k.kept + 0 >= tidied[2] AND k.kept + 0 <= now_
@@ -302,13 +305,30 @@ BEGIN
       gone AS (DELETE FROM weir.ended e USING o WHERE e.ctid = o.place)
     SELECT count(*), max(o.kept) INTO n, until_ FROM o;
   all_ := all_ + n;
-  tidied := ARRAY[here, coalesce(until_, tidied[2]), tidied[3] + 1];
-  PERFORM set_config('weir.tidied', tidied::text, false);
-  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM weir.keys k WHERE k.until <= now_
-      ORDER BY k.until LIMIT limit_ FOR UPDATE SKIP LOCKED)
-    DELETE FROM weir.keys w USING o WHERE w.ctid = o.place;
-  GET DIAGNOSTICS n = ROW_COUNT;
+  tidied[2] := coalesce(until_, tidied[2]);
+  SELECT array_agg(o.place), count(*), max(o.due) INTO places, n, until_
+    FROM (SELECT k.ctid AS place, k.due FROM weir.used_keys k
+      WHERE k.due >= tidied[4] AND k.due <= now_ ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED) o;
   all_ := all_ + n;
+  tidied[3] := tidied[3] + 1;
+  tidied[4] := coalesce(until_, tidied[4]);
+  PERFORM set_config('weir.tidied', tidied::text, false);
+  -- By another statement, which sees what the keys were when they were locked. A job that has waited
+  -- for long is looked at less often.
+  WITH o AS MATERIALIZED (SELECT u.ctid AS used, w.place,
+          CASE WHEN w.until > now_ THEN w.until WHEN w.until IS NULL AND j.id IS NOT NULL THEN now_
+            + least(greatest(weir.span(j.vesting, now_), -weir.span(j.enqueued, now_), 60000000000),
+              86400000000000) END AS lasts
+        FROM unnest(places) p(place) JOIN weir.used_keys u ON u.ctid = p.place
+          LEFT JOIN LATERAL (SELECT k.ctid AS place, k.queue, k.owner, k.until FROM weir.keys k
+            WHERE weir.dequeue_key(k.queue, k.key) = u.key AND k.run = (u.kind = 6)
+            ORDER BY k.number DESC LIMIT 1) w ON true
+          LEFT JOIN LATERAL (SELECT k.id, k.vesting, k.enqueued FROM weir.jobs k
+            WHERE k.queue = w.queue AND k.id = w.owner OFFSET 0) j ON true),
+      later AS (UPDATE weir.used_keys u SET due = o.lasts FROM o --\
+        WHERE u.ctid = o.used AND o.lasts IS NOT NULL),
+      forgotten AS (DELETE FROM weir.used_keys u USING o WHERE u.ctid = o.used AND o.lasts IS NULL)
+    DELETE FROM weir.keys w USING o WHERE w.ctid = o.place AND o.lasts IS NULL;
   FOR r IN SELECT k.ctid AS place, k.key, k.until FROM weir.locks k WHERE k.due <= now_
       ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
     all_ := all_ + 1;
@@ -437,20 +457,21 @@ DECLARE
   m integer := n_ + 1;
 BEGIN
   PERFORM weir.guard(ARRAY(
-    SELECT weir.key_name(1, CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END, u.key)
-      FROM unnest(keys_, strategies_) WITH ORDINALITY u(key, strategy, i)
-      WHERE u.strategy NOT IN (weir.holds_while_waiting.others)
-    UNION ALL
     SELECT weir.key_name(3, CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END, uuid_send(u.id))
       FROM unnest(ids_) WITH ORDINALITY u(id, i)));
+  PERFORM weir.lock_keys(5, q.queue, q.keys, at_) FROM (
+    SELECT CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END AS queue, array_agg(u.key) AS keys
+      FROM unnest(keys_, strategies_) WITH ORDINALITY u(key, strategy, i)
+      WHERE u.strategy NOT IN (weir.holds_while_waiting.others) GROUP BY 1 ORDER BY 1) q;
+  now_ := coalesce(at_, weir.clock());
   PERFORM 1 FROM (
       SELECT queue_ AS queue, id_ AS id
       UNION SELECT CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END, u.id
         FROM unnest(ids_) WITH ORDINALITY u(id, i)
       UNION SELECT l.queue, l.owner FROM unnest(keys_) WITH ORDINALITY u(key, i),
-        LATERAL (SELECT w.queue, w.owner FROM weir.keys w
-          WHERE w.queue = CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END AND NOT w.run
-            AND w.key = u.key OFFSET 0) l
+        LATERAL (SELECT q.queue, p.owner
+          FROM (SELECT CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END AS queue) q,
+            weir.possessor(q.queue, u.key, now_) p OFFSET 0) l
       ORDER BY 1, 2) f,
     LATERAL (SELECT 1 FROM weir.jobs k WHERE k.queue = f.queue AND k.id = f.id FOR UPDATE) l;
   SELECT k.* INTO j FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;

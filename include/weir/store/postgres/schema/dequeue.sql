@@ -103,15 +103,14 @@ BEGIN
         PERFORM weir.raise_fences(now_);
       END IF;
       -- The best ones that nobody else has locked, in their order, which that of their fences is,
-      -- too. The claim ends before the first one that takes more: that is to be buried, or leaves a
-      -- run lock of its last lease behind. And before the one that is too large for the answer, which
-      -- never is the first (F60).
+      -- too. The claim ends before the first one that is to be buried, and before the one that is too
+      -- large for the answer, which never is the first (F60).
       SELECT array_agg(l.place), array_agg(nextval('weir.fences')), array_agg(l.id),
-          array_position(array_agg(l.reason IS NOT NULL OR l.runs), true),
+          array_position(array_agg(l.reason IS NOT NULL), true),
           array_agg(l.size), sum(l.size)
         INTO places, fences_, candidates, odd, sizes, total
         FROM (SELECT j.ctid AS place, j.id,
-                  weir.claim_bytes(j) AS size, weir.leaves_run(j) AS runs,
+                  weir.claim_bytes(j) AS size,
                   weir.unclaimable(j, now_) AS reason
                 FROM weir.jobs j WHERE j.queue || '' = queue_ AND j.priority = levels[l]
                   AND j.vesting >= firsts[l] AND j.vesting <= now_
@@ -153,10 +152,6 @@ BEGIN
         IF how > 0 THEN
           buried := buried + 1;
           damaged := damaged + (how = 2)::integer;
-        ELSIF weir.leaves_run(v) THEN
-          PERFORM weir.free_run(queue_, v);
-          UPDATE weir.jobs j2 SET holder = NULL, sequence = 0
-            WHERE j2.queue = queue_ AND j2.id = v.id;
         END IF;
       END LOOP;
       EXIT WHEN buried >= weir.rule.burials_per_dequeue;
@@ -232,9 +227,6 @@ BEGIN
           progress = CASE WHEN m.progress THEN j.progress ELSE '' END,
           checkpoint = CASE WHEN m.checkpoint THEN j.checkpoint ELSE '' END
         WHERE j.queue = queue_ AND j.id = m.id;
-      IF NOT m.unique_key THEN
-        DELETE FROM weir.keys k WHERE k.queue = queue_ AND k.owner = m.id;
-      END IF;
     END IF;
     EXIT WHEN left_ <= 0 OR room < 0 OR damaged >= weir.rule.burials_per_dequeue;
   END LOOP;
@@ -247,7 +239,7 @@ END $$;
 -- place among them (part): the jobs, in their order, and a row with no id, as that of dequeue_jobs is.
 -- Where it says so (priority), the dequeue has claimed nothing and is to be asked by itself: its number
 -- is not above the last one, another dequeue here is of the same queue, the answer has no room, or its
--- jobs are of several levels, damaged, spent or late, or may have left a run lock.
+-- jobs are of several levels, damaged, spent or late.
 CREATE FUNCTION weir.dequeue_each(queues_ bytea[], shards_ integer[], holders_ bytea[],
     limits_ integer[], sequences_ bigint[], lease_ bigint, own_ boolean, at_ bigint)
   RETURNS SETOF weir.job_row LANGUAGE plpgsql SET weir.function_settings TO DEFAULT AS $$
@@ -331,7 +323,7 @@ BEGIN
       LATERAL (SELECT l.place, l.size,
             bool_and(l.sound) OVER () AND (q.levels = 1 OR count(*) OVER () = q.most) AS plain
           FROM (SELECT j.ctid AS place, weir.claim_bytes(j) AS size,
-                    weir.unclaimable(j, now_) IS NULL AND NOT weir.leaves_run(j) AS sound
+                    weir.unclaimable(j, now_) IS NULL AS sound
                   FROM weir.jobs j WHERE NOT q.held AND q.queue = ANY (counted)
                     AND array_position(queues_, q.queue) = q.part
                     AND j.queue || '' = q.queue AND j.priority = q.level AND j.vesting >= q.first

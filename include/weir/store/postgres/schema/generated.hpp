@@ -27,9 +27,6 @@ static_assert(!holds_while_running(unique_strategy{2}));
 static_assert(!holds_while_running(unique_strategy{5}));
 static_assert(!holds_while_waiting(unique_strategy{0}));
 static_assert(!holds_while_waiting(unique_strategy{3}));
-static_assert(!rule::end_frees_key(unique_strategy{0}));
-static_assert(!rule::end_frees_key(unique_strategy{3}));
-static_assert(!rule::end_frees_key(unique_strategy{5}));
 static_assert(!rule::start_frees_key(unique_strategy{0}));
 static_assert(!rule::start_frees_key(unique_strategy{1}));
 static_assert(!rule::start_frees_key(unique_strategy{3}));
@@ -81,9 +78,6 @@ static_assert(postgres_job_row::vesting == 9);
 static_assert(rule::bucket_horizon.count() == 946080000000000000);
 static_assert(rule::bucket_scale::never == -(rule::bucket_units{1} << 94));
 static_assert(rule::burials_per_dequeue == 100);
-static_assert(rule::end_frees_key(unique_strategy{1}));
-static_assert(rule::end_frees_key(unique_strategy{2}));
-static_assert(rule::end_frees_key(unique_strategy{4}));
 static_assert(rule::most_shards == 1024);
 static_assert(rule::pointers_per_step == 100);
 static_assert(rule::reason_missed == "its deadline was missed");
@@ -119,7 +113,7 @@ static_assert(static_cast<int>(unique_strategy::none) == 0);
 static_assert(static_cast<int>(unique_strategy::until_expired) == 5);
 
 inline constexpr char base[] = R"sql(
--- The key of used_keys for what a holder dequeues.
+-- The key of used_keys for what a holder dequeues, and for a unique key of a queue's jobs.
 CREATE FUNCTION ~.dequeue_key(queue_ bytea, holder_ bytea) RETURNS bytea LANGUAGE sql IMMUTABLE
   RETURN int4send(octet_length(queue_)) || queue_ || holder_;
 
@@ -254,7 +248,7 @@ CREATE FUNCTION ~.day() RETURNS bigint LANGUAGE sql VOLATILE
   RETURN ~.clock() / 86400000000000;
 ALTER TABLE ~.counters ALTER day SET DEFAULT ~.day();
 
--- The name of a unique key: 1: of an enqueue; 2: of a start.
+-- The name of a job's id in guards.
 CREATE FUNCTION ~.key_name(kind_ integer, queue_ bytea, key_ bytea) RETURNS bigint
   LANGUAGE sql IMMUTABLE
   RETURN hashtextextended(encode(queue_, 'hex') || '/' || encode(key_, 'hex'), kind_);
@@ -661,7 +655,6 @@ BEGIN
     PERFORM ~.count_jobs(queue_, shard_, 0, 0, 0, 0, 1, own_);
     RETURN;
   END IF;
-  PERFORM ~.free_run(queue_, j);
   IF at_ IS NOT NULL THEN  -- the lease may end below a floor
     PERFORM nextval('~.returned');
   END IF;
@@ -684,7 +677,7 @@ BEGIN
   IF with_key_ THEN
     SELECT k.* INTO job FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
     IF job.strategy IN (2, 4) THEN
-      PERFORM ~.guard(ARRAY[~.key_name(1, queue_, job.unique_key)]);
+      PERFORM ~.lock_keys(5, queue_, ARRAY[job.unique_key], at_);
     END IF;
   END IF;
   SELECT k.* INTO job FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
@@ -723,13 +716,19 @@ CREATE FUNCTION ~.start_job(queue_ bytea, id_ uuid, fence_ bigint, at_ bigint, O
 DECLARE
   hurries boolean := ~.hurry();
   j ~.jobs;
+  runs record;
   l record;
 BEGIN
   SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
+  IF j.strategy IN (2, 4) THEN
+    PERFORM ~.lock_keys(5, queue_, ARRAY[j.unique_key], at_);
+  END IF;
   IF j.strategy IN (3, 4) THEN
-    PERFORM ~.guard(ARRAY[~.key_name(2, queue_, j.unique_key)]);
-    PERFORM 1 FROM (SELECT id_ AS id UNION SELECT w.owner FROM ~.keys w
-        WHERE w.queue = queue_ AND w.run AND w.key = j.unique_key ORDER BY 1) o,
+    PERFORM ~.lock_keys(6, queue_, ARRAY[j.unique_key], at_);
+    SELECT w.owner, w.fence INTO runs FROM ~.keys w
+      WHERE ~.dequeue_key(w.queue, w.key) = ~.dequeue_key(queue_, j.unique_key) AND w.run
+      ORDER BY w.number DESC LIMIT 1;
+    PERFORM 1 FROM (SELECT id_ AS id UNION SELECT runs.owner ORDER BY 1) o,
       LATERAL (SELECT 1 FROM ~.jobs k WHERE k.queue = queue_ AND k.id = o.id FOR UPDATE) f;
   END IF;
   SELECT * INTO l FROM ~.leased(queue_, id_, fence_, false, at_);
@@ -738,18 +737,16 @@ BEGIN
     RETURN;
   END IF;
   IF j.strategy IN (3, 4) THEN
-    SELECT k.vesting - l.now, k.id INTO left_, other
-      FROM ~.keys w JOIN ~.jobs k ON k.queue = w.queue AND k.id = w.owner
-      WHERE w.queue = queue_ AND w.run AND w.key = j.unique_key AND w.owner <> id_
+    SELECT k.vesting - l.now, k.id INTO left_, other FROM ~.jobs k
+      WHERE k.queue = queue_ AND k.id = runs.owner AND k.id <> id_ AND k.fence = runs.fence
         AND k.state = 0 AND k.holder IS NOT NULL AND k.vesting > l.now;
     IF FOUND THEN
       RETURN;
     END IF;
-    PERFORM ~.take_key(queue_, true, j.unique_key, id_, NULL);
+    PERFORM ~.take_key(queue_, true, j.unique_key, id_, NULL, fence_);
   END IF;
-  IF j.strategy IN (2, 4) THEN
-    DELETE FROM ~.keys w
-      WHERE w.queue = queue_ AND NOT w.run AND w.key = j.unique_key AND w.owner = id_;
+  IF j.strategy IN (2, 4) AND (SELECT p.owner = id_ FROM ~.possessor(queue_, j.unique_key, l.now) p) THEN
+    PERFORM ~.take_key(queue_, false, j.unique_key, NULL, NULL, NULL);
   END IF;
   left_ := -1;
 END $$;
@@ -796,12 +793,12 @@ BEGIN
     INTO places, ends, numbers, others
     FROM (SELECT * FROM unnest(queues_, ids_, fences_) WITH ORDINALITY o(queue, id, fence, n)
             WHERE o.fence <> 0 AND o.n <> ALL (alone) ORDER BY o.id, o.n) u,
-      LATERAL (SELECT k.ctid AS place, k.retention = 0 AND k.strategy IN (0, 5) AS plain,
+      LATERAL (SELECT k.ctid AS place, k.retention = 0 AS plain,
                    CASE WHEN k.state = 0 AND k.holder IS NOT NULL THEN k.vesting END AS until
                  FROM ~.jobs k WHERE k.queue = u.queue AND k.id = u.id AND k.fence = u.fence
                  FOR UPDATE) l;
   now_ := coalesce(at_, ~.clock());
-  -- Of the plain ones no record is kept, and no key freed: all at once, and the rows stay in place.
+  -- Of the plain ones no record is kept: all at once, and the rows stay in place.
   IF places IS NOT NULL THEN
     WITH gone AS (
         DELETE FROM ~.jobs k USING unnest(places, ends, numbers) f(place, until, n)
@@ -857,11 +854,10 @@ CREATE FUNCTION ~.wait_again(j ~.jobs, shard_ integer, vesting_ bigint, attempts
     snoozes_ integer, memo_ bytea, reason_ bytea, now_ bigint, own_ boolean, at_ bigint)
   RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF j.strategy IN (2, 4) AND NOT EXISTS (SELECT 1 FROM ~.keys w WHERE w.queue = j.queue
-      AND NOT w.run AND w.key = j.unique_key AND (w.until IS NULL OR w.until > now_)) THEN
-    PERFORM ~.take_key(j.queue, false, j.unique_key, j.id, NULL);
+  IF j.strategy IN (2, 4)
+      AND NOT EXISTS (SELECT 1 FROM ~.possessor(j.queue, j.unique_key, now_)) THEN
+    PERFORM ~.take_key(j.queue, false, j.unique_key, j.id, NULL, NULL);
   END IF;
-  PERFORM ~.free_run(j.queue, j);
   UPDATE ~.jobs k SET vesting = vesting_, holder = NULL, sequence = 0, attempts = attempts_,
       snoozes = snoozes_, memo = coalesce(memo_, k.memo), reason = coalesce(reason_, k.reason)
     WHERE k.queue = j.queue AND k.id = j.id;
@@ -913,12 +909,15 @@ DECLARE
   here bigint := '~.state'::regclass::oid;
   tidied bigint[] := nullif(current_setting('weir.tidied', true), '');
   until_ bigint;
+  places tid[];
 BEGIN
   -- From where the session was the last time: while somebody holds a snapshot, what it has removed is
   -- still there to go through (F79). What was locked, or came later, is met by every 64th look, which
-  -- is one from the beginning. tidied[1]: which schema; [2]: from when on; [3]: how many looks ago.
-  IF at_ IS NOT NULL OR tidied[1] IS DISTINCT FROM here OR tidied[3] >= 64 THEN
-    tidied := ARRAY[here, -9223372036854775808, 0];
+  -- is one from the beginning. tidied[1]: which schema; [2]: from when on; [3]: how many looks ago;
+  -- [4]: as [2], of unique keys.
+  IF at_ IS NOT NULL OR tidied[1] IS DISTINCT FROM here OR tidied[3] >= 64
+      OR cardinality(tidied) <> 4 THEN
+    tidied := ARRAY[here, -9223372036854775808, 0, -9223372036854775808];
   END IF;
   WITH o AS MATERIALIZED (SELECT k.ctid AS place, k.kept FROM ~.ended k
         WHERE k.kept + 0 >= tidied[2] AND k.kept + 0 <= now_
@@ -926,13 +925,29 @@ BEGIN
       gone AS (DELETE FROM ~.ended e USING o WHERE e.ctid = o.place)
     SELECT count(*), max(o.kept) INTO n, until_ FROM o;
   all_ := all_ + n;
-  tidied := ARRAY[here, coalesce(until_, tidied[2]), tidied[3] + 1];
-  PERFORM set_config('weir.tidied', tidied::text, false);
-  WITH o AS MATERIALIZED (SELECT k.ctid AS place FROM ~.keys k WHERE k.until <= now_
-      ORDER BY k.until LIMIT limit_ FOR UPDATE SKIP LOCKED)
-    DELETE FROM ~.keys w USING o WHERE w.ctid = o.place;
-  GET DIAGNOSTICS n = ROW_COUNT;
+  tidied[2] := coalesce(until_, tidied[2]);
+  SELECT array_agg(o.place), count(*), max(o.due) INTO places, n, until_
+    FROM (SELECT k.ctid AS place, k.due FROM ~.used_keys k
+      WHERE k.due >= tidied[4] AND k.due <= now_ ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED) o;
   all_ := all_ + n;
+  tidied[3] := tidied[3] + 1;
+  tidied[4] := coalesce(until_, tidied[4]);
+  PERFORM set_config('weir.tidied', tidied::text, false);
+  -- By another statement, which sees what the keys were when they were locked. A job that has waited
+  -- for long is looked at less often.
+  WITH o AS MATERIALIZED (SELECT u.ctid AS used, w.place,
+          CASE WHEN w.until > now_ THEN w.until WHEN w.until IS NULL AND j.id IS NOT NULL THEN now_
+            + least(greatest(~.span(j.vesting, now_), -~.span(j.enqueued, now_), 60000000000),
+              86400000000000) END AS lasts
+        FROM unnest(places) p(place) JOIN ~.used_keys u ON u.ctid = p.place
+          LEFT JOIN LATERAL (SELECT k.ctid AS place, k.queue, k.owner, k.until FROM ~.keys k
+            WHERE ~.dequeue_key(k.queue, k.key) = u.key AND k.run = (u.kind = 6)
+            ORDER BY k.number DESC LIMIT 1) w ON true
+          LEFT JOIN LATERAL (SELECT k.id, k.vesting, k.enqueued FROM ~.jobs k
+            WHERE k.queue = w.queue AND k.id = w.owner OFFSET 0) j ON true),
+      later AS (UPDATE ~.used_keys u SET due = o.lasts FROM o WHERE u.ctid = o.used AND o.lasts IS NOT NULL),
+      forgotten AS (DELETE FROM ~.used_keys u USING o WHERE u.ctid = o.used AND o.lasts IS NULL)
+    DELETE FROM ~.keys w USING o WHERE w.ctid = o.place AND o.lasts IS NULL;
   FOR r IN SELECT k.ctid AS place, k.key, k.until FROM ~.locks k WHERE k.due <= now_
       ORDER BY k.due LIMIT limit_ FOR UPDATE SKIP LOCKED LOOP
     all_ := all_ + 1;
@@ -1056,20 +1071,21 @@ DECLARE
   m integer := n_ + 1;
 BEGIN
   PERFORM ~.guard(ARRAY(
-    SELECT ~.key_name(1, CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END, u.key)
-      FROM unnest(keys_, strategies_) WITH ORDINALITY u(key, strategy, i)
-      WHERE u.strategy NOT IN (0, 3)
-    UNION ALL
     SELECT ~.key_name(3, CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END, uuid_send(u.id))
       FROM unnest(ids_) WITH ORDINALITY u(id, i)));
+  PERFORM ~.lock_keys(5, q.queue, q.keys, at_) FROM (
+    SELECT CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END AS queue, array_agg(u.key) AS keys
+      FROM unnest(keys_, strategies_) WITH ORDINALITY u(key, strategy, i)
+      WHERE u.strategy NOT IN (0, 3) GROUP BY 1 ORDER BY 1) q;
+  now_ := coalesce(at_, ~.clock());
   PERFORM 1 FROM (
       SELECT queue_ AS queue, id_ AS id
       UNION SELECT CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END, u.id
         FROM unnest(ids_) WITH ORDINALITY u(id, i)
       UNION SELECT l.queue, l.owner FROM unnest(keys_) WITH ORDINALITY u(key, i),
-        LATERAL (SELECT w.queue, w.owner FROM ~.keys w
-          WHERE w.queue = CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END AND NOT w.run
-            AND w.key = u.key OFFSET 0) l
+        LATERAL (SELECT q.queue, p.owner
+          FROM (SELECT CASE WHEN u.i <= n_ THEN to_ ELSE queue_ END AS queue) q,
+            ~.possessor(q.queue, u.key, now_) p OFFSET 0) l
       ORDER BY 1, 2) f,
     LATERAL (SELECT 1 FROM ~.jobs k WHERE k.queue = f.queue AND k.id = f.id FOR UPDATE) l;
   SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
@@ -1208,15 +1224,14 @@ BEGIN
         PERFORM ~.raise_fences(now_);
       END IF;
       -- The best ones that nobody else has locked, in their order, which that of their fences is,
-      -- too. The claim ends before the first one that takes more: that is to be buried, or leaves a
-      -- run lock of its last lease behind. And before the one that is too large for the answer, which
-      -- never is the first (F60).
+      -- too. The claim ends before the first one that is to be buried, and before the one that is too
+      -- large for the answer, which never is the first (F60).
       SELECT array_agg(l.place), array_agg(nextval('~.fences')), array_agg(l.id),
-          array_position(array_agg(l.reason IS NOT NULL OR l.runs), true),
+          array_position(array_agg(l.reason IS NOT NULL), true),
           array_agg(l.size), sum(l.size)
         INTO places, fences_, candidates, odd, sizes, total
         FROM (SELECT j.ctid AS place, j.id,
-                  ~.claim_bytes(j) AS size, ~.leaves_run(j) AS runs,
+                  ~.claim_bytes(j) AS size,
                   ~.unclaimable(j, now_) AS reason
                 FROM ~.jobs j WHERE j.queue || '' = queue_ AND j.priority = levels[l]
                   AND j.vesting >= firsts[l] AND j.vesting <= now_
@@ -1258,10 +1273,6 @@ BEGIN
         IF how > 0 THEN
           buried := buried + 1;
           damaged := damaged + (how = 2)::integer;
-        ELSIF ~.leaves_run(v) THEN
-          PERFORM ~.free_run(queue_, v);
-          UPDATE ~.jobs j2 SET holder = NULL, sequence = 0
-            WHERE j2.queue = queue_ AND j2.id = v.id;
         END IF;
       END LOOP;
       EXIT WHEN buried >= 100;
@@ -1336,9 +1347,6 @@ BEGIN
           progress = CASE WHEN m.progress THEN j.progress ELSE '' END,
           checkpoint = CASE WHEN m.checkpoint THEN j.checkpoint ELSE '' END
         WHERE j.queue = queue_ AND j.id = m.id;
-      IF NOT m.unique_key THEN
-        DELETE FROM ~.keys k WHERE k.queue = queue_ AND k.owner = m.id;
-      END IF;
     END IF;
     EXIT WHEN left_ <= 0 OR room < 0 OR damaged >= 100;
   END LOOP;
@@ -1351,7 +1359,7 @@ END $$;
 -- place among them (part): the jobs, in their order, and a row with no id, as that of dequeue_jobs is.
 -- Where it says so (priority), the dequeue has claimed nothing and is to be asked by itself: its number
 -- is not above the last one, another dequeue here is of the same queue, the answer has no room, or its
--- jobs are of several levels, damaged, spent or late, or may have left a run lock.
+-- jobs are of several levels, damaged, spent or late.
 CREATE FUNCTION ~.dequeue_each(queues_ bytea[], shards_ integer[], holders_ bytea[],
     limits_ integer[], sequences_ bigint[], lease_ bigint, own_ boolean, at_ bigint)
   RETURNS SETOF ~.job_row LANGUAGE plpgsql {function_settings} AS $$
@@ -1435,7 +1443,7 @@ BEGIN
       LATERAL (SELECT l.place, l.size,
             bool_and(l.sound) OVER () AND (q.levels = 1 OR count(*) OVER () = q.most) AS plain
           FROM (SELECT j.ctid AS place, ~.claim_bytes(j) AS size,
-                    ~.unclaimable(j, now_) IS NULL AND NOT ~.leaves_run(j) AS sound
+                    ~.unclaimable(j, now_) IS NULL AS sound
                   FROM ~.jobs j WHERE NOT q.held AND q.queue = ANY (counted)
                     AND array_position(queues_, q.queue) = q.part
                     AND j.queue || '' = q.queue AND j.priority = q.level AND j.vesting >= q.first
@@ -1600,46 +1608,88 @@ DO $$
 DECLARE
   g record;
 BEGIN
-  IF (SELECT p.proacl FROM pg_proc p WHERE p.oid = '~.end_job'::regproc) IS NOT NULL THEN
-    REVOKE ALL ON FUNCTION ~.give_way FROM PUBLIC;
-  END IF;
-  SELECT c.relowner::regrole AS tables, p.proowner::regrole AS functions INTO g
-    FROM pg_class c, pg_proc p WHERE c.oid = '~.jobs'::regclass AND p.oid = '~.end_job'::regproc;
+  SELECT c.relowner::regrole AS tables INTO g FROM pg_class c WHERE c.oid = '~.jobs'::regclass;
   EXECUTE 'ALTER TABLE ~.dead_letters OWNER TO ' || g.tables;
   EXECUTE 'ALTER TABLE ~.ended OWNER TO ' || g.tables;
-  EXECUTE 'ALTER FUNCTION ~.give_way OWNER TO ' || g.functions;
-  FOR g IN
-    SELECT a.privilege_type || ' ON ~.dead_letters, ~.ended' AS what, a.grantee, a.is_grantable
-      FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = '~.jobs'::regclass
-    UNION ALL
-    SELECT a.privilege_type || ' ON FUNCTION ~.give_way', a.grantee, a.is_grantable
-      FROM pg_proc p, aclexplode(p.proacl) a WHERE p.oid = '~.end_job'::regproc
-  LOOP
-    EXECUTE 'GRANT ' || g.what || ' TO '
+  FOR g IN SELECT a.privilege_type AS what, a.grantee, a.is_grantable
+      FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = '~.jobs'::regclass LOOP
+    EXECUTE 'GRANT ' || g.what || ' ON ~.dead_letters, ~.ended TO '
       || CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END
       || CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END;
   END LOOP;
 END $$;
 )sql";
 
-inline constexpr char jobs[] = R"sql(
--- May the last lease of a job have left a run lock behind?
-CREATE FUNCTION ~.leaves_run(j ~.jobs) RETURNS boolean LANGUAGE sql IMMUTABLE
-  RETURN j.holder IS NOT NULL AND j.strategy IN (3, 4);
+inline constexpr char from_6[] = R"sql(
+ALTER TABLE ~.used_keys ADD due bigint;
+CREATE INDEX used_keys_due ON ~.used_keys (due) WHERE due IS NOT NULL;
+DROP INDEX ~.keys_until;
+ALTER TABLE ~.keys DROP CONSTRAINT keys_pkey, ALTER owner DROP NOT NULL, ADD fence bigint,
+  ADD uses bigint NOT NULL DEFAULT 0, ADD number bigint NOT NULL DEFAULT 0, SET (fillfactor = 70);
+CREATE INDEX keys_last ON ~.keys ((int4send(octet_length(queue)) || queue || key), run, number);
+UPDATE ~.keys w SET fence = j.fence FROM ~.jobs j
+  WHERE w.run AND j.queue = w.queue AND j.id = w.owner;
+INSERT INTO ~.used_keys SELECT 5 + w.run::integer, ~.dequeue_key(w.queue, w.key), 0
+  FROM ~.keys w;
+DROP FUNCTION ~.take_key;
+DROP FUNCTION IF EXISTS ~.free_run, ~.leaves_run;
+)sql";
 
+inline constexpr char from_6_fill[] = R"sql(
+DO $$
+DECLARE
+  old pg_proc;
+  f regprocedure;
+  g record;
+BEGIN
+  SELECT p.* INTO old FROM pg_proc p WHERE p.oid = '~.end_job'::regproc;
+  FOR f IN SELECT p.oid FROM pg_proc p WHERE p.pronamespace = old.pronamespace
+      AND p.proname IN ('give_way', 'lock_keys', 'possessor', 'take_key') LOOP
+    IF old.proacl IS NOT NULL THEN
+      EXECUTE 'REVOKE ALL ON FUNCTION ' || f || ' FROM PUBLIC';
+    END IF;
+    EXECUTE 'ALTER FUNCTION ' || f || ' OWNER TO ' || old.proowner::regrole;
+    FOR g IN SELECT a.grantee, a.is_grantable FROM aclexplode(old.proacl) a LOOP
+      EXECUTE 'GRANT EXECUTE ON FUNCTION ' || f || ' TO '
+        || CASE g.grantee WHEN 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END
+        || CASE WHEN g.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END;
+    END LOOP;
+  END LOOP;
+END $$;
+)sql";
+
+inline constexpr char jobs[] = R"sql(
 -- What a job takes in an answer that claims it.
 CREATE FUNCTION ~.claim_bytes(j ~.jobs) RETURNS bigint LANGUAGE sql IMMUTABLE
   RETURN octet_length(j.kind)::bigint + octet_length(j.payload) + octet_length(j.unique_key)
     + octet_length(j.memo) + octet_length(j.headers) + octet_length(j.checkpoint);
 
--- Ends the lease of a job that is locked, over or not, and with it the run lock.
-CREATE FUNCTION ~.free_run(queue_ bytea, j ~.jobs) RETURNS void LANGUAGE plpgsql AS $$
+-- Waits for unique keys, in order, and has them to itself until the transaction ends (5: enqueue keys;
+-- 6: run locks). Says how many there were not. The row of one that is there is locked and stays as it
+-- is, so that nobody goes through what it was before (F79).
+CREATE FUNCTION ~.lock_keys(kind_ integer, queue_ bytea, keys_ bytea[], at_ bigint) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+  due_ bigint := ~.first_due(60000000000, at_);
+  n integer;
 BEGIN
-  IF ~.leaves_run(j) THEN
-    DELETE FROM ~.keys k
-      WHERE k.queue = queue_ AND k.run AND k.key = j.unique_key AND k.owner = j.id;
-  END IF;
+  INSERT INTO ~.used_keys SELECT kind_, k.key, due_
+    FROM (SELECT DISTINCT ~.dequeue_key(queue_, u.key) AS key FROM unnest(keys_) u(key)) k ORDER BY k.key
+    ON CONFLICT (kind, key) DO UPDATE SET kind = excluded.kind WHERE false;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  RETURN n;
 END $$;
+
+-- The job that has an enqueue key, which is locked, and what there is of it where it has not ended. No
+-- row: the key is free. The id may be another job's by now.
+CREATE FUNCTION ~.possessor(queue_ bytea, key_ bytea, now_ bigint)
+  RETURNS TABLE (owner uuid, job ~.jobs) LANGUAGE sql STABLE BEGIN ATOMIC
+  SELECT w.owner, l.j FROM (SELECT k.owner, k.until FROM ~.keys k
+      WHERE ~.dequeue_key(k.queue, k.key) = ~.dequeue_key(queue_, key_) AND NOT k.run
+      ORDER BY k.number DESC LIMIT 1) w
+    LEFT JOIN LATERAL (SELECT j FROM ~.jobs j WHERE j.queue = queue_ AND j.id = w.owner
+      AND j.unique_key = key_ AND j.strategy NOT IN (0, 3) OFFSET 0) l ON true
+    WHERE CASE WHEN w.until IS NULL THEN (l.j).id IS NOT NULL ELSE w.until > now_ END;
+END;
 
 -- Numbers a dead letter. Until the transaction ends its lock says that numbers after the one that
 -- was last given out may still be committed: what is listed ends before these (F72). Where a stranger
@@ -1685,11 +1735,6 @@ END $$;
 CREATE FUNCTION ~.end_job(j ~.jobs, how_ smallint, now_ bigint, result_ bytea, reason_ bytea)
   RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM ~.free_run(j.queue, j);
-  IF j.strategy IN (1, 2, 4) THEN
-    DELETE FROM ~.keys k
-      WHERE k.queue = j.queue AND NOT k.run AND k.key = j.unique_key AND k.owner = j.id;
-  END IF;
   IF how_ = 3 OR j.retention <> 0 THEN
     j.state := how_; j.holder := NULL; j.sequence := 0;
     j.result := coalesce(result_, j.result); j.reason := coalesce(reason_, j.reason);
@@ -1702,12 +1747,22 @@ BEGIN
   DELETE FROM ~.jobs k WHERE k.queue = j.queue AND k.id = j.id;
 END $$;
 
--- Gives a free key to a job, whoever had it. The key's lock and the job are the caller's.
-CREATE FUNCTION ~.take_key(queue_ bytea, run_ boolean, key_ bytea, owner_ uuid, until_ bigint)
-  RETURNS void LANGUAGE sql BEGIN ATOMIC
-  INSERT INTO ~.keys VALUES (queue_, run_, key_, owner_, until_)
-    ON CONFLICT (queue, run, key) DO UPDATE SET owner = excluded.owner, until = excluded.until;
-END;
+-- Gives a key to a job, whoever had it; NULL: to none. The key's lock and the job are the caller's.
+CREATE FUNCTION ~.take_key(queue_ bytea, run_ boolean, key_ bytea, owner_ uuid, until_ bigint,
+    fence_ bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  name_ bytea := ~.dequeue_key(queue_, key_);
+BEGIN
+  UPDATE ~.keys w SET owner = owner_, until = until_, fence = fence_,
+      uses = ~.next_use(w.uses), number = ~.next_use(w.uses) >> 5
+    WHERE w.ctid = (SELECT k.ctid FROM ~.keys k WHERE ~.dequeue_key(k.queue, k.key) = name_
+      AND k.run = run_ ORDER BY k.number DESC LIMIT 1);
+  IF NOT FOUND THEN
+    INSERT INTO ~.keys VALUES (queue_, run_, key_, owner_, until_, fence_);
+    UPDATE ~.used_keys u SET kind = u.kind  -- see may_make
+      WHERE u.kind = 5 + run_::integer AND u.key = name_ AND u.xmin <> pg_current_xact_id()::xid;
+  END IF;
+END $$;
 
 -- Can a job not be read, or counted with, that waits or is leased?
 CREATE FUNCTION ~.damaged(j ~.jobs) RETURNS boolean LANGUAGE sql IMMUTABLE
@@ -1745,8 +1800,6 @@ BEGIN
     PERFORM ~.end_job(j, 3::smallint, now_, NULL, convert_to(reason_, 'UTF8'));
     RETURN 1;
   END IF;
-  DELETE FROM ~.keys k WHERE k.queue = j.queue AND k.run IN (false, true)
-    AND k.key = j.unique_key AND k.owner = j.id;
   j.state := 3; j.holder := NULL; j.sequence := 0;
   j.strategy := 0; j.policy := 0;
   j.unique_key := ''; j.priority := least(greatest(j.priority, 0), 255); j.snoozes := 0;
@@ -1853,6 +1906,8 @@ DECLARE
   buried integer := 0;
   gives_way boolean;
   fresh boolean;
+  unused boolean;  -- are all of the keys?
+  keyed bytea[];
   number xid8;
 BEGIN
   number := pg_current_xact_id();  -- before the time is read (see floors)
@@ -1908,32 +1963,33 @@ BEGIN
                        true);
   END IF;
   -- The ids of several jobs, too: their order here is not that of the inserts (F72).
-  PERFORM ~.guard(ARRAY(
-    SELECT ~.key_name(1, queue_, u.key) FROM unnest(keys_, strategies_) u(key, strategy)
-      WHERE u.strategy NOT IN (0, 3)
-    UNION ALL SELECT ~.key_name(3, queue_, uuid_send(u.id)) FROM unnest(ids_) u(id)
-      WHERE cardinality(ids_) > 1));
-  -- Nearly always all of the ids and keys are new: then there is nothing to lock, and all of them
-  -- are added at once.
-  fresh := cardinality(ids_) > 1 AND (SELECT count(DISTINCT u.id) = count(*) AND count(DISTINCT u.key) = count(u.key)
-         FROM (SELECT v.id, CASE WHEN v.strategy NOT IN (0, 3) THEN v.key END
-             FROM unnest(ids_, keys_, strategies_) v(id, key, strategy)) u(id, key))
+  IF cardinality(ids_) > 1 THEN
+    PERFORM ~.guard(ARRAY(
+      SELECT ~.key_name(3, queue_, uuid_send(u.id)) FROM unnest(ids_) u(id)));
+  END IF;
+  keyed := ARRAY(SELECT u.key FROM unnest(keys_, strategies_) u(key, strategy)
+    WHERE u.strategy NOT IN (0, 3));
+  unused := ~.lock_keys(5, queue_, keyed, at_) = cardinality(keyed);
+  now_ := coalesce(at_, ~.clock());
+  -- Nearly always all of the ids are new and all of the keys free: then there is nothing to lock, and
+  -- all of them are added at once.
+  fresh := cardinality(ids_) > 1 AND (SELECT count(DISTINCT u.id) = count(*) FROM unnest(ids_) u(id))
+      AND (unused OR (SELECT count(DISTINCT u.key) = count(*) FROM unnest(keyed) u(key)))
       AND NOT EXISTS (SELECT 1 FROM unnest(ids_) u(id),
         LATERAL (SELECT 1 FROM ~.jobs j WHERE j.queue = queue_ AND j.id = u.id
                  UNION ALL SELECT 1 FROM ~.dead_letters d WHERE d.queue = queue_ AND d.id = u.id
                  UNION ALL SELECT 1 FROM ~.ended e WHERE e.queue = queue_ AND e.id = u.id
                  OFFSET 0) l)
-      AND NOT EXISTS (SELECT 1 FROM unnest(keys_) u(key),
-        LATERAL (SELECT 1 FROM ~.keys w WHERE w.queue = queue_ AND NOT w.run AND w.key = u.key
-                   OFFSET 0) l);
+      AND (unused OR NOT EXISTS (SELECT 1 FROM unnest(keyed) u(key),
+        LATERAL (SELECT 1 FROM ~.possessor(queue_, u.key, now_) OFFSET 0) l));
   IF NOT fresh THEN
     PERFORM 1 FROM (
         SELECT u.id FROM unnest(ids_) u(id)
-        UNION SELECT l.owner FROM unnest(keys_) u(key), LATERAL (SELECT w.owner FROM ~.keys w
-          WHERE w.queue = queue_ AND NOT w.run AND w.key = u.key OFFSET 0) l ORDER BY 1) f,
+        UNION SELECT l.owner FROM unnest(keyed) u(key),
+          LATERAL (SELECT p.owner FROM ~.possessor(queue_, u.key, now_) p OFFSET 0) l ORDER BY 1) f,
       LATERAL (SELECT 1 FROM ~.jobs j WHERE j.queue = queue_ AND j.id = f.id FOR UPDATE) j;
+    now_ := coalesce(at_, ~.clock());
   END IF;
-  now_ := coalesce(at_, ~.clock());
   n := 0;
   IF fresh THEN
     WITH added AS (
@@ -1949,13 +2005,18 @@ BEGIN
       n := n - ~.give_way(queue_, ids_, places, now_);
     END IF;
     -- Where an id is there by now, without a key of these, its job is another one.
+    PERFORM ~.take_key(queue_, false, keys_[i], ids_[i],
+        CASE WHEN strategies_[i] = 5 THEN now_ + ttls_[i] END, NULL)
+      FROM generate_series(1, cardinality(ids_)) i
+      WHERE NOT unused AND strategies_[i] NOT IN (0, 3)
+        AND (n = cardinality(ids_) OR EXISTS (SELECT 1 FROM ~.jobs j
+          WHERE j.queue = queue_ AND j.id = ids_[i] AND j.unique_key = keys_[i]));
     INSERT INTO ~.keys SELECT queue_, false, keys_[i], ids_[i],
         CASE WHEN strategies_[i] = 5 THEN now_ + ttls_[i] END
       FROM generate_series(1, cardinality(ids_)) i
-      WHERE strategies_[i] NOT IN (0, 3)
+      WHERE unused AND strategies_[i] NOT IN (0, 3)
         AND (n = cardinality(ids_) OR EXISTS (SELECT 1 FROM ~.jobs j
-          WHERE j.queue = queue_ AND j.id = ids_[i] AND j.unique_key = keys_[i]))
-      ON CONFLICT (queue, run, key) DO UPDATE SET owner = excluded.owner, until = excluded.until;
+          WHERE j.queue = queue_ AND j.id = ids_[i] AND j.unique_key = keys_[i]));
     IF n > 0 THEN
       done := ~.touch(queue_, shard_, vests, CASE WHEN at_ IS NULL THEN now_ END, own_);
       done := ~.count_jobs(queue_, shard_, n, 0, 0, 0, 0, own_);
@@ -1977,19 +2038,12 @@ BEGIN
     END IF;
     possessor := 0;
     IF strategies_[i] NOT IN (0, 3) THEN
-      SELECT w.owner, w.until INTO k FROM ~.keys w
-        WHERE w.queue = queue_ AND NOT w.run AND w.key = keys_[i]
-        AND (w.until IS NULL OR w.until > now_);
+      SELECT p.owner, p.job INTO k FROM ~.possessor(queue_, keys_[i], now_) p;
       IF FOUND THEN
         other := k.owner;
-        -- A key held until_expired may outlive the record of its job: the id may be another job's.
-        SELECT j.* INTO o FROM ~.jobs j WHERE j.queue = queue_ AND j.id = k.owner
-          AND (k.until IS NULL OR j.unique_key = keys_[i] AND j.strategy NOT IN (0, 3));
-        possessor := CASE WHEN NOT FOUND OR o.state <> 0 THEN 3
+        o := k.job;
+        possessor := CASE WHEN o.id IS NULL OR o.state <> 0 THEN 3
                           WHEN o.holder IS NOT NULL AND o.vesting > now_ THEN 2 ELSE 1 END;
-        IF possessor = 3 AND k.until IS NULL THEN
-          RAISE SQLSTATE 'WEIR2' USING MESSAGE = 'weir: a unique key of a job that is over';
-        END IF;
         IF possessor = 1 THEN
           gives_way := ~.bury_unclaimable(o, now_);
           IF gives_way THEN
@@ -2002,7 +2056,6 @@ BEGIN
     END IF;
     IF possessor = 1 AND policies_[i] = 4 THEN
       outcome := 3;
-      PERFORM ~.free_run(queue_, o);
       UPDATE ~.jobs j SET holder = NULL, sequence = 0, vesting = now_ + delays_[i],
           priority = priorities_[i] WHERE j.queue = queue_ AND j.id = o.id;
     ELSIF possessor = 0 OR (possessor = 1 AND policies_[i] = 3) THEN
@@ -2026,7 +2079,7 @@ BEGIN
       -- One that is there by now has a key of its own, or none, and would not free this one.
       IF added_ = 1 AND strategies_[i] NOT IN (0, 3) THEN
         PERFORM ~.take_key(queue_, false, keys_[i], ids_[i],
-                           CASE WHEN strategies_[i] = 5 THEN now_ + ttls_[i] END);
+                           CASE WHEN strategies_[i] = 5 THEN now_ + ttls_[i] END, NULL);
       END IF;
     ELSE
       outcome := 1;
@@ -2143,17 +2196,17 @@ CREATE FUNCTION ~.replay_dead_letter(queue_ bytea, shard_ integer, id_ uuid, del
 DECLARE
   hurries boolean := ~.hurry();
   j ~.dead_letters;
+  has record;
   o ~.jobs;
   now_ bigint;
-  until_ bigint;
   buried integer := 0;
 BEGIN
   SELECT k.* INTO j FROM ~.dead_letters k WHERE k.queue = queue_ AND k.id = id_;
   IF j.strategy NOT IN (0, 3) THEN
-    PERFORM ~.guard(ARRAY[~.key_name(1, queue_, j.unique_key)]);
-    PERFORM 1 FROM (SELECT w.owner AS id FROM ~.keys w
-        WHERE w.queue = queue_ AND NOT w.run AND w.key = j.unique_key OFFSET 0) f,
-      LATERAL (SELECT 1 FROM ~.jobs k WHERE k.queue = queue_ AND k.id = f.id FOR UPDATE) l;
+    PERFORM ~.lock_keys(5, queue_, ARRAY[j.unique_key], at_);
+    now_ := coalesce(at_, ~.clock());
+    PERFORM 1 FROM ~.possessor(queue_, j.unique_key, now_) p,
+      LATERAL (SELECT 1 FROM ~.jobs k WHERE k.queue = queue_ AND k.id = p.owner FOR UPDATE) l;
   END IF;
   SELECT k.* INTO j FROM ~.dead_letters k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
   now_ := coalesce(at_, ~.clock());
@@ -2162,13 +2215,13 @@ BEGIN
     RETURN;
   END IF;
   IF j.strategy NOT IN (0, 3) THEN
-    SELECT k.owner, k.until INTO other, until_ FROM ~.keys k WHERE k.queue = queue_ AND NOT k.run
-      AND k.key = j.unique_key AND k.owner <> id_ AND (k.until IS NULL OR k.until > now_);
-    IF other IS NOT NULL THEN
-      SELECT k.* INTO o FROM ~.jobs k WHERE k.queue = queue_ AND k.id = other AND k.state = 0
-        AND (k.holder IS NULL OR k.vesting <= now_)
-        AND (until_ IS NULL OR k.unique_key = j.unique_key AND k.strategy NOT IN (0, 3));
-      IF o.id IS NULL OR ~.bury_unclaimable(o, now_) IS NOT TRUE THEN
+    SELECT p.owner, p.job INTO has FROM ~.possessor(queue_, j.unique_key, now_) p
+      WHERE p.owner <> id_;
+    IF FOUND THEN
+      other := has.owner;
+      o := has.job;
+      IF (o.state = 0 AND (o.holder IS NULL OR o.vesting <= now_)
+          AND ~.bury_unclaimable(o, now_)) IS NOT TRUE THEN
         outcome := 1;
         RETURN;
       END IF;
@@ -2176,7 +2229,7 @@ BEGIN
       other := NULL;
     END IF;
     IF j.strategy <> 5 THEN
-      PERFORM ~.take_key(queue_, false, j.unique_key, id_, NULL);
+      PERFORM ~.take_key(queue_, false, j.unique_key, id_, NULL, NULL);
     END IF;
   END IF;
   INSERT INTO ~.jobs (queue, id, priority, state, strategy, policy, max_attempts, vesting, fence,
@@ -3355,12 +3408,14 @@ CREATE SEQUENCE ~.seen MINVALUE 0;       -- the time that was last noted: once i
 SELECT setval('~.returned', 0), setval('~.ahead', 0), setval('~.seen', 0);
 
 -- Which keys have a row that is used again and again: 1: of permit_lines; 2: of locks; 3: of buckets;
--- 4: of dequeues.
+-- 4: of dequeues; 5: of the enqueue keys of jobs; 6: of their run locks.
 CREATE TABLE ~.used_keys (
   kind    smallint NOT NULL,
   key     bytea NOT NULL,
+  due     bigint,                        -- of keys of jobs: when to look whether it is over
   PRIMARY KEY (kind, key)
 ) WITH ({hot_table});
+CREATE INDEX used_keys_due ON ~.used_keys (due) WHERE due IS NOT NULL;
 
 -- A row for each key with permits or tickets: whoever has it locked has the key to itself.
 CREATE TABLE ~.permit_lines (
@@ -3508,17 +3563,21 @@ CREATE TABLE ~.dequeues (
 CREATE INDEX dequeues_last ON ~.dequeues (queue, holder, number);
 CREATE INDEX dequeues_day ON ~.dequeues (day);
 
--- Unique keys of jobs, each with the job that has it. A row changes only in a step that has locked
--- the job that it names, or the key's guard where that job is gone.
+-- Unique keys of jobs, each with the job that took it last. A row changes only in a step that has the
+-- key locked, and the end of the job, or of its lease, changes nothing here: a key is taken where
+-- `until` has not come, or there is no such time and the job has not ended (see possessor), or is
+-- under the lease that the run lock is of.
 CREATE TABLE ~.keys (
   queue   bytea NOT NULL,
   run     boolean NOT NULL,              -- taken by the start, and not by the enqueue
   key     bytea NOT NULL,
-  owner   uuid NOT NULL,
-  until   bigint,                        -- NULL: its job's end frees it
-  PRIMARY KEY (queue, run, key)
-) WITH ({hot_table});
-CREATE INDEX keys_until ON ~.keys (until) WHERE until IS NOT NULL;
+  owner   uuid,                          -- NULL: nobody has it
+  until   bigint,
+  fence   bigint,                        -- of a run lock: of the lease
+  uses    bigint NOT NULL DEFAULT 0,
+  number  bigint NOT NULL DEFAULT 0      -- see above
+) WITH (fillfactor = 70, {hot_table});
+CREATE INDEX keys_last ON ~.keys ((int4send(octet_length(queue)) || queue || key), run, number);  -- see dequeue_key
 
 -- The topics that somebody waits for: those of queues (of a permit's turn see permits.listens). To
 -- notify takes a lock on the whole server at the commit (F43). So a step of weir's own that has news

@@ -4,23 +4,39 @@
 --- the server knows of a table's size may be old when it plans, and it is not to go through all of a
 --- queue instead.
 
--- May the last lease of a job have left a run lock behind?
-CREATE FUNCTION weir.leaves_run(j weir.jobs) RETURNS boolean LANGUAGE sql IMMUTABLE
-  RETURN j.holder IS NOT NULL AND j.strategy IN (weir.holds_while_running.strategies);
-
 -- What a job takes in an answer that claims it.
 CREATE FUNCTION weir.claim_bytes(j weir.jobs) RETURNS bigint LANGUAGE sql IMMUTABLE
   RETURN octet_length(j.kind)::bigint + octet_length(j.payload) + octet_length(j.unique_key)
     + octet_length(j.memo) + octet_length(j.headers) + octet_length(j.checkpoint);
 
--- Ends the lease of a job that is locked, over or not, and with it the run lock.
-CREATE FUNCTION weir.free_run(queue_ bytea, j weir.jobs) RETURNS void LANGUAGE plpgsql AS $$
+-- Waits for unique keys, in order, and has them to itself until the transaction ends (5: enqueue keys;
+-- 6: run locks). Says how many there were not. The row of one that is there is locked and stays as it
+-- is, so that nobody goes through what it was before (F79).
+CREATE FUNCTION weir.lock_keys(kind_ integer, queue_ bytea, keys_ bytea[], at_ bigint) --\
+    RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+  due_ bigint := weir.first_due(60000000000, at_);
+  n integer;
 BEGIN
-  IF weir.leaves_run(j) THEN
-    DELETE FROM weir.keys k
-      WHERE k.queue = queue_ AND k.run AND k.key = j.unique_key AND k.owner = j.id;
-  END IF;
+  INSERT INTO weir.used_keys SELECT kind_, k.key, due_
+    FROM (SELECT DISTINCT weir.dequeue_key(queue_, u.key) AS key FROM unnest(keys_) u(key)) k --\
+    ORDER BY k.key
+    ON CONFLICT (kind, key) DO UPDATE SET kind = excluded.kind WHERE false;
+  GET DIAGNOSTICS n = ROW_COUNT;
+  RETURN n;
 END $$;
+
+-- The job that has an enqueue key, which is locked, and what there is of it where it has not ended. No
+-- row: the key is free. The id may be another job's by now.
+CREATE FUNCTION weir.possessor(queue_ bytea, key_ bytea, now_ bigint)
+  RETURNS TABLE (owner uuid, job weir.jobs) LANGUAGE sql STABLE BEGIN ATOMIC
+  SELECT w.owner, l.j FROM (SELECT k.owner, k.until FROM weir.keys k
+      WHERE weir.dequeue_key(k.queue, k.key) = weir.dequeue_key(queue_, key_) AND NOT k.run
+      ORDER BY k.number DESC LIMIT 1) w
+    LEFT JOIN LATERAL (SELECT j FROM weir.jobs j WHERE j.queue = queue_ AND j.id = w.owner
+      AND j.unique_key = key_ AND j.strategy NOT IN (weir.holds_while_waiting.others) OFFSET 0) l ON true
+    WHERE CASE WHEN w.until IS NULL THEN (l.j).id IS NOT NULL ELSE w.until > now_ END;
+END;
 
 -- Numbers a dead letter. Until the transaction ends its lock says that numbers after the one that
 -- was last given out may still be committed: what is listed ends before these (F72). Where a stranger
@@ -66,11 +82,6 @@ END $$;
 CREATE FUNCTION weir.end_job(j weir.jobs, how_ smallint, now_ bigint, result_ bytea, reason_ bytea)
   RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM weir.free_run(j.queue, j);
-  IF j.strategy IN (weir.rule.end_frees_key.strategies) THEN
-    DELETE FROM weir.keys k
-      WHERE k.queue = j.queue AND NOT k.run AND k.key = j.unique_key AND k.owner = j.id;
-  END IF;
   IF how_ = weir.job_state.dead OR j.retention <> 0 THEN
     j.state := how_; j.holder := NULL; j.sequence := 0;
     j.result := coalesce(result_, j.result); j.reason := coalesce(reason_, j.reason);
@@ -83,12 +94,23 @@ BEGIN
   DELETE FROM weir.jobs k WHERE k.queue = j.queue AND k.id = j.id;
 END $$;
 
--- Gives a free key to a job, whoever had it. The key's lock and the job are the caller's.
-CREATE FUNCTION weir.take_key(queue_ bytea, run_ boolean, key_ bytea, owner_ uuid, until_ bigint)
-  RETURNS void LANGUAGE sql BEGIN ATOMIC
-  INSERT INTO weir.keys VALUES (queue_, run_, key_, owner_, until_)
-    ON CONFLICT (queue, run, key) DO UPDATE SET owner = excluded.owner, until = excluded.until;
-END;
+-- Gives a key to a job, whoever had it; NULL: to none. The key's lock and the job are the caller's.
+CREATE FUNCTION weir.take_key(queue_ bytea, run_ boolean, key_ bytea, owner_ uuid, until_ bigint,
+    fence_ bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  name_ bytea := weir.dequeue_key(queue_, key_);
+BEGIN
+  UPDATE weir.keys w SET owner = owner_, until = until_, fence = fence_,
+      uses = weir.next_use(w.uses), number = weir.next_use(w.uses) >> 5
+    WHERE w.ctid = (SELECT k.ctid FROM weir.keys k WHERE weir.dequeue_key(k.queue, k.key) = name_
+      AND k.run = run_ ORDER BY k.number DESC LIMIT 1);
+  IF NOT FOUND THEN
+    INSERT INTO weir.keys VALUES (queue_, run_, key_, owner_, until_, fence_);
+    UPDATE weir.used_keys u SET kind = u.kind  -- see may_make
+      WHERE u.kind = 5 + run_::integer AND u.key = name_ --\
+        AND u.xmin <> pg_current_xact_id()::xid;
+  END IF;
+END $$;
 
 -- Can a job not be read, or counted with, that waits or is leased?
 CREATE FUNCTION weir.damaged(j weir.jobs) RETURNS boolean LANGUAGE sql IMMUTABLE
@@ -128,8 +150,6 @@ BEGIN
     PERFORM weir.end_job(j, weir.job_state.dead::smallint, now_, NULL, convert_to(reason_, 'UTF8'));
     RETURN 1;
   END IF;
-  DELETE FROM weir.keys k WHERE k.queue = j.queue AND k.run IN (false, true)
-    AND k.key = j.unique_key AND k.owner = j.id;
   j.state := weir.job_state.dead; j.holder := NULL; j.sequence := 0;
   j.strategy := weir.unique_strategy.none; j.policy := weir.conflict_policy.reject;
   j.unique_key := ''; j.priority := least(greatest(j.priority, 0), 255); j.snoozes := 0;
@@ -240,6 +260,8 @@ DECLARE
   buried integer := 0;
   gives_way boolean;
   fresh boolean;
+  unused boolean;  -- are all of the keys?
+  keyed bytea[];
   number xid8;
 BEGIN
   number := pg_current_xact_id();  -- before the time is read (see floors)
@@ -296,33 +318,33 @@ BEGIN
                        true);
   END IF;
   -- The ids of several jobs, too: their order here is not that of the inserts (F72).
-  PERFORM weir.guard(ARRAY(
-    SELECT weir.key_name(1, queue_, u.key) FROM unnest(keys_, strategies_) u(key, strategy)
-      WHERE u.strategy NOT IN (weir.holds_while_waiting.others)
-    UNION ALL SELECT weir.key_name(3, queue_, uuid_send(u.id)) FROM unnest(ids_) u(id)
-      WHERE cardinality(ids_) > 1));
-  -- Nearly always all of the ids and keys are new: then there is nothing to lock, and all of them
-  -- are added at once.
-  fresh := cardinality(ids_) > 1 AND --\
-      (SELECT count(DISTINCT u.id) = count(*) AND count(DISTINCT u.key) = count(u.key)
-         FROM (SELECT v.id, CASE WHEN v.strategy NOT IN (weir.holds_while_waiting.others) THEN v.key END
-             FROM unnest(ids_, keys_, strategies_) v(id, key, strategy)) u(id, key))
+  IF cardinality(ids_) > 1 THEN
+    PERFORM weir.guard(ARRAY(
+      SELECT weir.key_name(3, queue_, uuid_send(u.id)) FROM unnest(ids_) u(id)));
+  END IF;
+  keyed := ARRAY(SELECT u.key FROM unnest(keys_, strategies_) u(key, strategy)
+    WHERE u.strategy NOT IN (weir.holds_while_waiting.others));
+  unused := weir.lock_keys(5, queue_, keyed, at_) = cardinality(keyed);
+  now_ := coalesce(at_, weir.clock());
+  -- Nearly always all of the ids are new and all of the keys free: then there is nothing to lock, and
+  -- all of them are added at once.
+  fresh := cardinality(ids_) > 1 AND (SELECT count(DISTINCT u.id) = count(*) FROM unnest(ids_) u(id))
+      AND (unused OR (SELECT count(DISTINCT u.key) = count(*) FROM unnest(keyed) u(key)))
       AND NOT EXISTS (SELECT 1 FROM unnest(ids_) u(id),
         LATERAL (SELECT 1 FROM weir.jobs j WHERE j.queue = queue_ AND j.id = u.id
                  UNION ALL SELECT 1 FROM weir.dead_letters d WHERE d.queue = queue_ AND d.id = u.id
                  UNION ALL SELECT 1 FROM weir.ended e WHERE e.queue = queue_ AND e.id = u.id
                  OFFSET 0) l)
-      AND NOT EXISTS (SELECT 1 FROM unnest(keys_) u(key),
-        LATERAL (SELECT 1 FROM weir.keys w WHERE w.queue = queue_ AND NOT w.run AND w.key = u.key
-                   OFFSET 0) l);
+      AND (unused OR NOT EXISTS (SELECT 1 FROM unnest(keyed) u(key),
+        LATERAL (SELECT 1 FROM weir.possessor(queue_, u.key, now_) OFFSET 0) l));
   IF NOT fresh THEN
     PERFORM 1 FROM (
         SELECT u.id FROM unnest(ids_) u(id)
-        UNION SELECT l.owner FROM unnest(keys_) u(key), LATERAL (SELECT w.owner FROM weir.keys w
-          WHERE w.queue = queue_ AND NOT w.run AND w.key = u.key OFFSET 0) l ORDER BY 1) f,
+        UNION SELECT l.owner FROM unnest(keyed) u(key),
+          LATERAL (SELECT p.owner FROM weir.possessor(queue_, u.key, now_) p OFFSET 0) l ORDER BY 1) f,
       LATERAL (SELECT 1 FROM weir.jobs j WHERE j.queue = queue_ AND j.id = f.id FOR UPDATE) j;
+    now_ := coalesce(at_, weir.clock());
   END IF;
-  now_ := coalesce(at_, weir.clock());
   n := 0;
   IF fresh THEN
     WITH added AS (
@@ -339,13 +361,18 @@ BEGIN
       n := n - weir.give_way(queue_, ids_, places, now_);
     END IF;
     -- Where an id is there by now, without a key of these, its job is another one.
+    PERFORM weir.take_key(queue_, false, keys_[i], ids_[i],
+        CASE WHEN strategies_[i] = weir.unique_strategy.until_expired THEN now_ + ttls_[i] END, NULL)
+      FROM generate_series(1, cardinality(ids_)) i
+      WHERE NOT unused AND strategies_[i] NOT IN (weir.holds_while_waiting.others)
+        AND (n = cardinality(ids_) OR EXISTS (SELECT 1 FROM weir.jobs j
+          WHERE j.queue = queue_ AND j.id = ids_[i] AND j.unique_key = keys_[i]));
     INSERT INTO weir.keys SELECT queue_, false, keys_[i], ids_[i],
         CASE WHEN strategies_[i] = weir.unique_strategy.until_expired THEN now_ + ttls_[i] END
       FROM generate_series(1, cardinality(ids_)) i
-      WHERE strategies_[i] NOT IN (weir.holds_while_waiting.others)
+      WHERE unused AND strategies_[i] NOT IN (weir.holds_while_waiting.others)
         AND (n = cardinality(ids_) OR EXISTS (SELECT 1 FROM weir.jobs j
-          WHERE j.queue = queue_ AND j.id = ids_[i] AND j.unique_key = keys_[i]))
-      ON CONFLICT (queue, run, key) DO UPDATE SET owner = excluded.owner, until = excluded.until;
+          WHERE j.queue = queue_ AND j.id = ids_[i] AND j.unique_key = keys_[i]));
     IF n > 0 THEN
       done := weir.touch(queue_, shard_, vests, CASE WHEN at_ IS NULL THEN now_ END, own_);
       done := weir.count_jobs(queue_, shard_, n, 0, 0, 0, 0, own_);
@@ -367,20 +394,12 @@ BEGIN
     END IF;
     possessor := 0;
     IF strategies_[i] NOT IN (weir.holds_while_waiting.others) THEN
-      SELECT w.owner, w.until INTO k FROM weir.keys w
-        WHERE w.queue = queue_ AND NOT w.run AND w.key = keys_[i]
-        AND (w.until IS NULL OR w.until > now_);
+      SELECT p.owner, p.job INTO k FROM weir.possessor(queue_, keys_[i], now_) p;
       IF FOUND THEN
         other := k.owner;
-        -- A key held until_expired may outlive the record of its job: the id may be another job's.
-        SELECT j.* INTO o FROM weir.jobs j WHERE j.queue = queue_ AND j.id = k.owner
-          AND (k.until IS NULL OR j.unique_key = keys_[i] --\
-              AND j.strategy NOT IN (weir.holds_while_waiting.others));
-        possessor := CASE WHEN NOT FOUND OR o.state <> weir.job_state.pending THEN 3
+        o := k.job;
+        possessor := CASE WHEN o.id IS NULL OR o.state <> weir.job_state.pending THEN 3
                           WHEN o.holder IS NOT NULL AND o.vesting > now_ THEN 2 ELSE 1 END;
-        IF possessor = 3 AND k.until IS NULL THEN
-          RAISE SQLSTATE 'WEIR2' USING MESSAGE = 'weir: a unique key of a job that is over';
-        END IF;
         IF possessor = 1 THEN
           gives_way := weir.bury_unclaimable(o, now_);
           IF gives_way THEN
@@ -393,7 +412,6 @@ BEGIN
     END IF;
     IF possessor = 1 AND policies_[i] = weir.conflict_policy.reschedule THEN
       outcome := weir.enqueue_outcome.rescheduled;
-      PERFORM weir.free_run(queue_, o);
       UPDATE weir.jobs j SET holder = NULL, sequence = 0, vesting = now_ + delays_[i],
           priority = priorities_[i] WHERE j.queue = queue_ AND j.id = o.id;
     ELSIF possessor = 0 OR (possessor = 1 AND policies_[i] = weir.conflict_policy.replace) THEN
@@ -418,7 +436,7 @@ BEGIN
       IF added_ = 1 AND strategies_[i] NOT IN (weir.holds_while_waiting.others) THEN
         PERFORM weir.take_key(queue_, false, keys_[i], ids_[i],
                            CASE WHEN strategies_[i] = weir.unique_strategy.until_expired --\
-                               THEN now_ + ttls_[i] END);
+                               THEN now_ + ttls_[i] END, NULL);
       END IF;
     ELSE
       outcome := weir.enqueue_outcome.duplicate;
@@ -539,17 +557,17 @@ CREATE FUNCTION weir.replay_dead_letter(queue_ bytea, shard_ integer, id_ uuid, 
 DECLARE
   hurries boolean := weir.hurry();
   j weir.dead_letters;
+  has record;
   o weir.jobs;
   now_ bigint;
-  until_ bigint;
   buried integer := 0;
 BEGIN
   SELECT k.* INTO j FROM weir.dead_letters k WHERE k.queue = queue_ AND k.id = id_;
   IF j.strategy NOT IN (weir.holds_while_waiting.others) THEN
-    PERFORM weir.guard(ARRAY[weir.key_name(1, queue_, j.unique_key)]);
-    PERFORM 1 FROM (SELECT w.owner AS id FROM weir.keys w
-        WHERE w.queue = queue_ AND NOT w.run AND w.key = j.unique_key OFFSET 0) f,
-      LATERAL (SELECT 1 FROM weir.jobs k WHERE k.queue = queue_ AND k.id = f.id FOR UPDATE) l;
+    PERFORM weir.lock_keys(5, queue_, ARRAY[j.unique_key], at_);
+    now_ := coalesce(at_, weir.clock());
+    PERFORM 1 FROM weir.possessor(queue_, j.unique_key, now_) p,
+      LATERAL (SELECT 1 FROM weir.jobs k WHERE k.queue = queue_ AND k.id = p.owner FOR UPDATE) l;
   END IF;
   SELECT k.* INTO j FROM weir.dead_letters k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
   now_ := coalesce(at_, weir.clock());
@@ -558,15 +576,13 @@ BEGIN
     RETURN;
   END IF;
   IF j.strategy NOT IN (weir.holds_while_waiting.others) THEN
-    SELECT k.owner, k.until INTO other, until_ FROM weir.keys k WHERE k.queue = queue_ AND NOT k.run
-      AND k.key = j.unique_key AND k.owner <> id_ AND (k.until IS NULL OR k.until > now_);
-    IF other IS NOT NULL THEN
-      SELECT k.* INTO o FROM weir.jobs k WHERE k.queue = queue_ AND k.id = other --\
-          AND k.state = weir.job_state.pending
-        AND (k.holder IS NULL OR k.vesting <= now_)
-        AND (until_ IS NULL OR k.unique_key = j.unique_key --\
-            AND k.strategy NOT IN (weir.holds_while_waiting.others));
-      IF o.id IS NULL OR weir.bury_unclaimable(o, now_) IS NOT TRUE THEN
+    SELECT p.owner, p.job INTO has FROM weir.possessor(queue_, j.unique_key, now_) p
+      WHERE p.owner <> id_;
+    IF FOUND THEN
+      other := has.owner;
+      o := has.job;
+      IF (o.state = weir.job_state.pending AND (o.holder IS NULL OR o.vesting <= now_)
+          AND weir.bury_unclaimable(o, now_)) IS NOT TRUE THEN
         outcome := weir.replay_outcome.conflict;
         RETURN;
       END IF;
@@ -574,7 +590,7 @@ BEGIN
       other := NULL;
     END IF;
     IF j.strategy <> weir.unique_strategy.until_expired THEN
-      PERFORM weir.take_key(queue_, false, j.unique_key, id_, NULL);
+      PERFORM weir.take_key(queue_, false, j.unique_key, id_, NULL, NULL);
     END IF;
   END IF;
   INSERT INTO weir.jobs (queue, id, priority, state, strategy, policy, max_attempts, vesting, fence,

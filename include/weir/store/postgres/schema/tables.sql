@@ -1,9 +1,9 @@
 --- What is in the schema. All times are nanoseconds since 1970 by weir.clock(), and all keys and
 --- texts are bytes, so that two different keys never are the same (F27).
 ---
---- Order of locks: a step takes the guards of its unique keys first, in order, then the rows of
---- its jobs, in the order of their ids, then those of what has ended, and nothing that can be waited
---- for after these. So steps of weir's do not lock each other out. A replay, which has its dead letter
+--- Order of locks: a step takes the guards of its ids first, in order, then its unique keys (see
+--- lock_keys), then the rows of its jobs, in the order of their ids, then those of what has ended, and
+--- nothing that can be waited for after these. So steps of weir's do not lock each other out. A replay, which has its dead letter
 --- when it adds the job, may wait for an enqueue of the same id, which never waits for a dead letter.
 ---
 --- Other roles share the server (F89, F94). Functions are executed with weir's rights, so they find
@@ -43,12 +43,14 @@ CREATE SEQUENCE weir.seen MINVALUE 0;       -- the time that was last noted: onc
 SELECT setval('weir.returned', 0), setval('weir.ahead', 0), setval('weir.seen', 0);
 
 -- Which keys have a row that is used again and again: 1: of permit_lines; 2: of locks; 3: of buckets;
--- 4: of dequeues.
+-- 4: of dequeues; 5: of the enqueue keys of jobs; 6: of their run locks.
 CREATE TABLE weir.used_keys (
   kind    smallint NOT NULL,
   key     bytea NOT NULL,
+  due     bigint,                        -- of keys of jobs: when to look whether it is over
   PRIMARY KEY (kind, key)
 ) WITH (weir.hot_table);
+CREATE INDEX used_keys_due ON weir.used_keys (due) WHERE due IS NOT NULL;
 
 -- A row for each key with permits or tickets: whoever has it locked has the key to itself.
 CREATE TABLE weir.permit_lines (
@@ -197,17 +199,22 @@ CREATE TABLE weir.dequeues (
 CREATE INDEX dequeues_last ON weir.dequeues (queue, holder, number);
 CREATE INDEX dequeues_day ON weir.dequeues (day);
 
--- Unique keys of jobs, each with the job that has it. A row changes only in a step that has locked
--- the job that it names, or the key's guard where that job is gone.
+-- Unique keys of jobs, each with the job that took it last. A row changes only in a step that has the
+-- key locked, and the end of the job, or of its lease, changes nothing here: a key is taken where
+-- `until` has not come, or there is no such time and the job has not ended (see possessor), or is
+-- under the lease that the run lock is of.
 CREATE TABLE weir.keys (
   queue   bytea NOT NULL,
   run     boolean NOT NULL,              -- taken by the start, and not by the enqueue
   key     bytea NOT NULL,
-  owner   uuid NOT NULL,
-  until   bigint,                        -- NULL: its job's end frees it
-  PRIMARY KEY (queue, run, key)
-) WITH (weir.hot_table);
-CREATE INDEX keys_until ON weir.keys (until) WHERE until IS NOT NULL;
+  owner   uuid,                          -- NULL: nobody has it
+  until   bigint,
+  fence   bigint,                        -- of a run lock: of the lease
+  uses    bigint NOT NULL DEFAULT 0,
+  number  bigint NOT NULL DEFAULT 0      -- see above
+) WITH (fillfactor = 70, weir.hot_table);
+CREATE INDEX keys_last --\
+  ON weir.keys ((int4send(octet_length(queue)) || queue || key), run, number);  -- see dequeue_key
 
 -- The topics that somebody waits for: those of queues (of a permit's turn see permits.listens). To
 -- notify takes a lock on the whole server at the commit (F43). So a step of weir's own that has news
