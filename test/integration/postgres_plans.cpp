@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(no_step_goes_through_the_jobs_that_it_is_not_about) {
           "'kind', '' FROM (SELECT weir.clock() AS t, i FROM generate_series(1, 3000) i) j; "
           "INSERT INTO weir.keys SELECT queue, false, unique_key, id, NULL FROM weir.jobs "
           "WHERE unique_key <> ''; INSERT INTO weir.used_keys SELECT 5, weir.dequeue_key(queue, "
-          "key), 0 FROM weir.keys ON CONFLICT DO NOTHING");
+          "key), 9000000000000000000 FROM weir.keys ON CONFLICT DO NOTHING");
       for (std::string const table : {"dead_letters", "ended"}) {
         b.db.must("INSERT INTO weir." + table +
                   " SELECT j.*, 9000000000000000000 + row_number() "
