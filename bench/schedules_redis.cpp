@@ -183,7 +183,7 @@ void add_idle_schedules(weir_bench::redis_bed& on, int count) {
   constexpr int batch = 1000;
   for (int first = 0; first < count; first += batch) {
     s.job.queue = "idle " + std::to_string(first / batch);
-    auto const payload = weir::detail::encode_schedule(s);
+    auto const payload = weir::detail::encode_record(s);
     std::vector<weir::new_job> jobs;
     for (int i = 0; i != batch; ++i) {
       s.definition.name = "idle " + std::to_string(first + i);

@@ -285,7 +285,7 @@ class scheduled final : public simulated_program<engine_type> {
       auto const j = e.execute(weir::command::find_job{weir::detail::companion_of(queue),
                                                        weir::detail::id_of_schedule(name)});
       if (j.has_error() || !*j || is_terminal((*j)->state)) continue;
-      auto s = weir::detail::decode_schedule((*j)->payload);
+      auto s = weir::detail::decode_record<weir::stored_schedule>((*j)->payload);
       w.expect(s.has_value(), "R4", [&] { return name + " cannot be read"; });
       if (!s || (found && !s->moved_from.empty())) continue;
       found = std::move(s);

@@ -140,7 +140,7 @@ struct scheduler_fixture : worker_fixture {
     moved.moved_from = "reports";
     moved.ending = ending;
     ++moved.progress.steps;
-    auto const payload = weir::detail::encode_schedule(moved);
+    auto const payload = weir::detail::encode_record(moved);
     auto const job = weir::detail::schedule_job(moved, payload, 10s);
     ask(weir::command::enqueue_jobs{"weir.schedules/others", {&job, 1}});
   }
@@ -148,10 +148,10 @@ struct scheduler_fixture : worker_fixture {
   void move_name(weir::stored_schedule const& before) {
     weir::detail::schedule_place place{"reports", before.generation, 0,
                                        weir::detail::place_state::standing};
-    auto const from = weir::detail::encode_place(place);
+    auto const from = weir::detail::encode_record(place);
     place.queue = "others";
     place.moves = 1;
-    auto const to = weir::detail::encode_place(place);
+    auto const to = weir::detail::encode_record(place);
     weir::new_job name;
     name.id = weir::detail::id_of_schedule(before.definition.name);
     name.kind = weir::detail::place_kind;
@@ -165,9 +165,9 @@ struct scheduler_fixture : worker_fixture {
   template <class Change>
   void rewrite(std::string const& name, Change change, weir::duration delay) {
     auto s = *find(name);
-    auto const before = weir::detail::encode_schedule(s);
+    auto const before = weir::detail::encode_record(s);
     change(s);
-    auto const payload = weir::detail::encode_schedule(s);
+    auto const payload = weir::detail::encode_record(s);
     auto const job = weir::detail::schedule_job(s, payload, delay);
     ask(weir::command::relay_job{.queue = weir::detail::companion_of(s.job.queue),
                                  .id = job.id,
@@ -626,9 +626,9 @@ BOOST_AUTO_TEST_CASE(a_removal_that_was_begun_is_completed_by_whoever_comes_next
   put(hourly());
   auto const begin = [&] {  // what the first step of a removal does
     auto s = *find("hourly");
-    auto const before = weir::detail::encode_schedule(s);
+    auto const before = weir::detail::encode_record(s);
     s.ending = true;
-    auto const after = weir::detail::encode_schedule(s);
+    auto const after = weir::detail::encode_record(s);
     auto const job = weir::detail::schedule_job(s, after, {});
     auto const set = ask(weir::command::relay_job{.queue = "weir.schedules/reports",
                                                   .id = job.id,
@@ -658,18 +658,18 @@ BOOST_AUTO_TEST_CASE(a_late_enqueue_does_not_bring_a_removed_schedule_back) {
   put(hourly());
   auto const s = *find("hourly");
   BOOST_TEST(remove("hourly"));
-  auto const payload = weir::detail::encode_schedule(s);
+  auto const payload = weir::detail::encode_record(s);
   auto const job = weir::detail::schedule_job(s, payload, {});
   auto made = s;
   made.confirmed = false;
   weir::detail::schedule_place const place{"reports", s.generation, 0,
                                            weir::detail::place_state::making};
-  auto const text = weir::detail::encode_place(place);
+  auto const text = weir::detail::encode_record(place);
   weir::new_job name;
   name.id = job.id;
   name.kind = weir::detail::place_kind;
   name.payload = text;
-  auto const unconfirmed = weir::detail::encode_schedule(made);
+  auto const unconfirmed = weir::detail::encode_record(made);
   auto const late = weir::detail::schedule_job(made, unconfirmed, {});
   ask(weir::command::enqueue_jobs{"weir.schedules/", {&name, 1}});
   ask(weir::command::enqueue_jobs{"weir.schedules/reports", {&late, 1}});
@@ -681,7 +681,7 @@ BOOST_AUTO_TEST_CASE(a_late_enqueue_does_not_bring_a_removed_schedule_back) {
 
 BOOST_AUTO_TEST_CASE(a_schedule_that_cannot_be_read_is_left_alone_and_can_be_removed) {
   put(hourly());
-  auto const before = weir::detail::encode_schedule(*find("hourly"));
+  auto const before = weir::detail::encode_record(*find("hourly"));
   weir::new_job job;
   job.id = weir::detail::id_of_schedule("hourly");
   job.kind = weir::schedule_kind;
@@ -1122,7 +1122,7 @@ BOOST_AUTO_TEST_CASE(a_hundred_thousand_schedules_cost_an_idle_scheduler_no_more
     s.definition.when = weir::every{weir::limits::span};
     s.job.kind = "report";
     s.job.payload = R"({"what":"x","tick":""})";
-    auto const payload = weir::detail::encode_schedule(s);
+    auto const payload = weir::detail::encode_record(s);
     for (int queue = 0; queue != queues; ++queue) {
       s.job.queue = "queue " + std::to_string(queue);
       std::vector<weir::new_job> jobs;

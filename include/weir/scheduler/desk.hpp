@@ -96,7 +96,7 @@ class schedule_desk {
 
   static answer<bool> rewrite(self by, located there, stored_schedule made, duration delay) {
     auto const companion = companion_of(made.job.queue);
-    auto const payload = encode_schedule(made);
+    auto const payload = encode_record(made);
     auto const next = schedule_job(made, payload, delay);
     auto const done = co_await exchange(by, companion, there.payload, next);
     co_return done;
@@ -109,7 +109,7 @@ class schedule_desk {
     if (found.has_error()) co_return found.error();
     std::optional<located> out;
     if (!*found || is_terminal((*found)->state)) co_return out;
-    auto s = decode_schedule((*found)->payload);
+    auto s = decode_record<stored_schedule>((*found)->payload);
     if (!s || s->definition.name != name) co_return make_error_code(errc::store_corrupt);
     out.emplace(std::move(*s), (*found)->payload);
     co_return out;
@@ -121,7 +121,7 @@ class schedule_desk {
     if (found.has_error()) co_return found.error();
     std::optional<schedule_place> out;
     if (!*found || is_terminal((*found)->state)) co_return out;
-    out = decode_place((*found)->payload);
+    out = decode_record<schedule_place>((*found)->payload);
     if (!out) co_return make_error_code(errc::store_corrupt);
     co_return out;
   }
@@ -129,7 +129,7 @@ class schedule_desk {
   /// Compares and sets. False: it is another one by now.
   static answer<bool> set_place(self by, std::string name, std::optional<schedule_place> before,
                                 schedule_place after) {
-    auto const payload = encode_place(after);
+    auto const payload = encode_record(after);
     new_job job;
     job.id = id_of_schedule(name);
     job.kind = place_kind;
@@ -145,7 +145,7 @@ class schedule_desk {
       if (now.has_error()) co_return now.error();
       co_return *now == after;
     }
-    auto const done = co_await exchange(by, std::string{places_queue}, encode_place(*before), job);
+    auto const done = co_await exchange(by, std::string{places_queue}, encode_record(*before), job);
     co_return done;
   }
 

@@ -222,11 +222,8 @@ class schedule_run final : public prepared_job {
     auto const& p = schedule_.progress;
     constexpr duration minute = std::chrono::minutes{1};
     constexpr std::uint32_t most_doubts = 5;
-    // A delay ends after `limits::span` at the latest. An older record does not say when it was
-    // booked.
-    if (schedule_.paused || !p.next || p.booked == time_point{} || context.age() >= limits::span) {
-      return;
-    }
+    // A delay ends after `limits::span` at the latest.
+    if (schedule_.paused || !p.next || context.age() >= limits::span) return;
     auto const left = saturating_sub(table.fired_at(*p.next), now);
     auto const passed = saturating_sub(now, p.booked);
     // Not all snoozes are of doubts: hosts without its zone's data snooze it, too.
@@ -319,7 +316,7 @@ class schedule_run final : public prepared_job {
                                          time_point now) const {
     auto const& s = schedule_;
     succession out;
-    auto const payload = encode_schedule(s);
+    auto const payload = encode_record(s);
     out.next.push_back(owned_job{
         schedule_job(s, {}, delay_of(s, table, now)), std::string{schedule_kind}, payload, {}});
     if (!jobs.empty()) out.to = s.job.queue;
@@ -347,11 +344,11 @@ class schedule_handler final : public any_handler {
   /// What cannot be read may be of a newer release: it is left to those who can.
   [[nodiscard]] std::unique_ptr<prepared_job> prepare(std::string_view payload,
                                                       std::string&) const override {
-    if (auto s = decode_schedule(payload)) {
+    if (auto s = decode_record<stored_schedule>(payload)) {
       return std::make_unique<schedule_run>(
           desk_, *audience_, schedule_desk::located{std::move(*s), std::string{payload}});
     }
-    auto const place = decode_place(payload);
+    auto const place = decode_record<schedule_place>(payload);
     if (place && place->state == place_state::ended) return std::make_unique<forgotten_place>();
     if (place) return std::make_unique<put_off_job>(std::chrono::hours{24}, std::string{});
     return std::make_unique<put_off_job>(std::chrono::minutes{1},

@@ -79,7 +79,7 @@ class schedule_moves {
     auto const now = by->date();
     book(moved, table, is_over ? now_here : (*old)->value, now);
     ++moved.progress.steps;
-    auto const payload = encode_schedule(moved);
+    auto const payload = encode_record(moved);
     auto const delay = is_over ? delay_of(moved, table, now) : move_patience;
     auto const next = schedule_job(moved, payload, delay);
     auto const done = co_await desk::exchange(by, here, found.payload, next);
@@ -200,7 +200,7 @@ class schedule_moves {
   /// @param place what it stands for: looked up after the one that is there, which is not that
   static answer<bool> install(self by, stored_schedule made, duration delay, schedule_place place) {
     auto const companion = companion_of(made.job.queue);
-    auto const payload = encode_schedule(made);
+    auto const payload = encode_record(made);
     auto const itself = schedule_job(made, payload, delay);
     auto const there = co_await desk::at(by, made.job.queue, made.definition.name);
     if (there.has_error()) co_return there.error();

@@ -17,12 +17,15 @@
 #include <nlohmann/json.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <new>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -116,25 +119,72 @@ struct schedule_place {
 inline constexpr std::string_view places_queue = companion_prefix;
 inline constexpr std::string_view place_kind = "weir.schedule.place";
 
-[[nodiscard]] inline std::string encode_place(schedule_place const& p) {
-  return nlohmann::json{
-      {"queue", p.queue}, {"generation", p.generation}, {"moves", p.moves}, {"state", p.state}}
-      .dump();
-}
-[[nodiscard]] inline std::optional<schedule_place> decode_place(std::string_view payload) {
-  if (nested_too_deep(payload)) return std::nullopt;
+/// What `read` gives; empty if it throws, because a text is not as it expects.
+template <class Read>
+[[nodiscard]] auto read_or_none(Read read) -> decltype(read()) {
   try {
-    auto const j = nlohmann::json::parse(payload);
-    auto const state = j.at("state").get<std::uint8_t>();
-    if (state > static_cast<std::uint8_t>(place_state::ended)) return std::nullopt;
-    return schedule_place{j.at("queue"), j.at("generation"), j.at("moves"),
-                          static_cast<place_state>(state)};
+    return read();
   } catch (std::bad_alloc const&) {
     throw;
   } catch (std::exception const&) {
     return std::nullopt;
   }
 }
+
+/// Writes fields to JSON, or reads them. Its numbers are nanoseconds.
+template <bool Reads>
+class json_fields {
+ public:
+  explicit json_fields(nlohmann::json& object) : object_{object} {}
+
+  [[nodiscard]] bool has(char const* name) const { return object_.contains(name); }
+  /// A name and its field, and so on.
+  template <class T, class... More>
+  void operator()(char const* name, T& field, More&&... more) {
+    pass(Reads ? object_.at(name) : object_[name], field);
+    if constexpr (sizeof...(More) != 0) (*this)(std::forward<More>(more)...);
+  }
+
+ private:
+  template <class T>
+  static void pass(nlohmann::json& j, T& v) {
+    if constexpr (requires(json_fields& io) { fields(io, v); }) {
+      json_fields io{j};
+      fields(io, v);
+    } else if constexpr (std::is_enum_v<T>) {
+      pass_as(j, v, static_cast<std::underlying_type_t<T>>(v));
+    } else if constexpr (requires { v.count(); }) {
+      pass_as(j, v, v.count());
+    } else if constexpr (requires { v.time_since_epoch(); }) {
+      pass_as(j, v, v.time_since_epoch());
+    } else if constexpr (requires { v.emplace(); }) {
+      if (Reads ? !j.is_null() : v.has_value()) pass(j, v ? *v : v.emplace());
+    } else if constexpr (std::is_same_v<T, job_id>) {
+      auto text = to_string(v);
+      pass(j, text);
+      v = boost::uuids::string_generator{}(text);
+    } else if constexpr (std::is_same_v<T, std::vector<time_point>>) {
+      if (Reads) v.resize(j.size());
+      for (std::size_t i = 0; i != v.size(); ++i) pass(j[i], v[i]);
+    } else if constexpr (Reads) {
+      j.get_to(v);
+    } else {
+      j = v;
+    }
+  }
+  template <class T, class As>
+  static void pass_as(nlohmann::json& j, T& v, As as) {
+    pass(j, as);
+    v = T{as};
+  }
+
+  nlohmann::json& object_;
+};
+
+void fields(auto& io, schedule_place& p) {
+  io("queue", p.queue, "generation", p.generation, "moves", p.moves, "state", p.state);
+}
+[[nodiscard]] inline bool is_good(schedule_place const& p) { return p.state <= place_state::ended; }
 
 /// The job of a tick.
 [[nodiscard]] inline job_id id_of_tick(stored_schedule const& s, time_point tick) {
@@ -150,135 +200,60 @@ inline constexpr std::string_view place_kind = "weir.schedule.place";
   return text + 'Z';
 }
 
-[[nodiscard]] inline nlohmann::json json_of_time(std::optional<time_point> t) {
-  if (!t) return nullptr;
-  return t->time_since_epoch().count();
+void fields(auto& io, cron& w) { io("cron", w.expression, "zone", w.zone); }
+void fields(auto& io, every& w) { io("every", w.period, "from", w.from); }
+void fields(auto& io, instants& w) { io("at", w.at); }
+void fields(auto& io, decltype(schedule::when)& when) {
+  if (io.has("every")) when = every{};
+  if (io.has("at")) when = instants{};
+  std::visit([&](auto& w) { fields(io, w); }, when);
 }
-[[nodiscard]] inline std::optional<time_point> time_of_json(nlohmann::json const& j) {
-  if (j.is_null()) return std::nullopt;
-  return time_point{duration{j.get<duration::rep>()}};
+void fields(auto& io, catch_up_policy& c) { io("most", c.most, "window", c.window); }
+void fields(auto& io, scheduled_job& j) {
+  io("queue", j.queue, "kind", j.kind, "payload", j.payload, "priority", j.priority, "max_attempts",
+     j.max_attempts, "deadline", j.deadline, "retention", j.retention);
 }
-
-[[nodiscard]] inline nlohmann::json json_of(cron const& w) {
-  return {{"cron", w.expression}, {"zone", w.zone}};
+void fields(auto& io, schedule_progress& p) {
+  io("steps", p.steps, "last", p.last, "next", p.next, "last_job", p.last_job, "fired", p.fired,
+     "skipped", p.skipped, "missed", p.missed, "zone_data", p.zone_data, "last_queue", p.last_queue,
+     "job_before", p.job_before, "booked", p.booked);
 }
-[[nodiscard]] inline nlohmann::json json_of(every const& w) {
-  return {{"every", w.period.count()}, {"from", json_of_time(w.from)}};
+void fields(auto& io, stored_schedule& s) {
+  auto& d = s.definition;
+  auto form = 1;
+  io("schedule", form, "name", d.name, "when", d.when, "overlap", d.overlap, "catch_up", d.catch_up,
+     "jitter", d.jitter, "start", d.start, "end", d.end, "version", d.version, "tick_member",
+     d.tick_member);
+  io("job", s.job, "generation", s.generation, "progress", s.progress, "paused", s.paused, "moves",
+     s.moves, "confirmed", s.confirmed, "moved_from", s.moved_from, "changes", s.changes, "ending",
+     s.ending);
+  if (form != 1) throw std::invalid_argument{"a schedule of a later release"};
 }
-[[nodiscard]] inline nlohmann::json json_of(instants const& w) {
-  auto at = nlohmann::json::array();
-  for (auto const t : w.at) at.push_back(json_of_time(t));
-  return {{"at", std::move(at)}};
-}
-[[nodiscard]] inline std::variant<cron, every, instants> when_of_json(nlohmann::json const& j) {
-  if (j.contains("cron")) return cron{j.at("cron"), j.at("zone")};
-  if (j.contains("every")) {
-    return every{duration{j.at("every").get<duration::rep>()}, time_of_json(j.at("from")).value()};
-  }
-  instants out;
-  for (auto const& t : j.at("at")) out.at.push_back(time_of_json(t).value());
-  return out;
-}
-
-/// The payload of the job that is a schedule. Its numbers are nanoseconds.
-[[nodiscard]] inline std::string encode_schedule(stored_schedule const& s) {
-  auto const& d = s.definition;
-  auto const& p = s.progress;
-  nlohmann::json out{
-      {"schedule", 1},
-      {"name", d.name},
-      {"when", std::visit([](auto const& w) { return json_of(w); }, d.when)},
-      {"overlap", static_cast<int>(d.overlap)},
-      {"catch_up", {{"most", d.catch_up.most}, {"window", d.catch_up.window.count()}}},
-      {"jitter", d.jitter.count()},
-      {"start", json_of_time(d.start)},
-      {"end", json_of_time(d.end)},
-      {"version", d.version},
-      {"tick_member", d.tick_member},
-      {"job",
-       {{"queue", s.job.queue},
-        {"kind", s.job.kind},
-        {"payload", s.job.payload},
-        {"priority", s.job.priority},
-        {"max_attempts", s.job.max_attempts},
-        {"deadline", s.job.deadline.count()},
-        {"retention", s.job.retention.count()}}},
-      {"generation", s.generation},
-      {"progress",
-       {{"steps", p.steps},
-        {"last", json_of_time(p.last)},
-        {"next", json_of_time(p.next)},
-        {"last_job", boost::uuids::to_string(p.last_job)},
-        {"fired", p.fired},
-        {"skipped", p.skipped},
-        {"missed", p.missed},
-        {"zone_data", p.zone_data},
-        {"last_queue", p.last_queue},
-        {"job_before", boost::uuids::to_string(p.job_before)},
-        {"booked", json_of_time(p.booked)}}},
-      {"paused", s.paused},
-      {"moves", s.moves},
-      {"confirmed", s.confirmed},
-      {"moved_from", s.moved_from},
-      {"changes", s.changes},
-      {"ending", s.ending},
-  };
-  return out.dump();
+[[nodiscard]] inline bool is_good(stored_schedule const& s) {
+  return !validate(s.definition) && !nested_too_deep(s.job.payload);
 }
 
-/// The schedule again. Empty: the payload is none, or none that can be read here.
-[[nodiscard]] inline std::optional<stored_schedule> decode_schedule(std::string_view payload) {
+/// The payload of the job that is a schedule, or a place.
+template <class T>
+[[nodiscard]] std::string encode_record(T record) {
+  nlohmann::json j;
+  json_fields<false> io{j};
+  fields(io, record);
+  return j.dump();
+}
+
+/// What was encoded. Empty: the payload is none, or none that can be read here.
+template <class T>
+[[nodiscard]] std::optional<T> decode_record(std::string_view payload) {
   if (nested_too_deep(payload)) return std::nullopt;
-  try {
-    auto const j = nlohmann::json::parse(payload);
-    if (j.at("schedule") != 1) return std::nullopt;
-    stored_schedule s;
-    auto& d = s.definition;
-    auto const span = [](nlohmann::json const& n) { return duration{n.get<duration::rep>()}; };
-    d.name = j.at("name");
-    d.when = when_of_json(j.at("when"));
-    d.overlap = static_cast<overlap_policy>(j.at("overlap").get<std::uint8_t>());
-    d.catch_up = {j.at("catch_up").at("most"), span(j.at("catch_up").at("window"))};
-    d.jitter = span(j.at("jitter"));
-    d.start = time_of_json(j.at("start"));
-    d.end = time_of_json(j.at("end"));
-    d.version = j.at("version");
-    d.tick_member = j.at("tick_member");
-    auto const& job = j.at("job");
-    s.job = {job.at("queue"),          job.at("kind"),         job.at("payload"),
-             job.at("priority"),       job.at("max_attempts"), span(job.at("deadline")),
-             span(job.at("retention"))};
-    s.generation = j.at("generation");
-    auto const& p = j.at("progress");
-    s.progress.steps = p.at("steps");
-    s.progress.last = time_of_json(p.at("last")).value();
-    s.progress.next = time_of_json(p.at("next"));
-    auto const id = [&](char const* which) {
-      return boost::uuids::string_generator{}(p.at(which).get<std::string>());
-    };
-    s.progress.last_job = id("last_job");
-    s.progress.last_queue = p.at("last_queue");
-    s.progress.job_before = id("job_before");
-    if (auto const b = p.find("booked"); b != p.end()) {  // one of before has none
-      s.progress.booked = time_of_json(*b).value_or(time_point{});
-    }
-    s.progress.fired = p.at("fired");
-    s.progress.skipped = p.at("skipped");
-    s.progress.missed = p.at("missed");
-    s.progress.zone_data = p.at("zone_data");
-    s.paused = j.at("paused");
-    s.moves = j.at("moves");
-    s.confirmed = j.at("confirmed");
-    s.moved_from = j.at("moved_from");
-    s.changes = j.at("changes");
-    s.ending = j.at("ending");
-    if (validate(d) || nested_too_deep(s.job.payload)) return std::nullopt;
-    return s;
-  } catch (std::bad_alloc const&) {
-    throw;
-  } catch (std::exception const&) {
-    return std::nullopt;
-  }
+  return read_or_none([&] {
+    auto j = nlohmann::json::parse(payload);
+    std::optional<T> record{std::in_place};
+    json_fields<true> io{j};
+    fields(io, *record);
+    if (!is_good(*record)) record.reset();
+    return record;
+  });
 }
 
 /// The payload of a tick's job. Empty: its JSON form has no text of that name to be set.
@@ -286,17 +261,13 @@ inline constexpr std::string_view place_kind = "weir.schedule.place";
                                                                 time_point tick) {
   if (nested_too_deep(s.job.payload)) return std::nullopt;
   if (s.definition.tick_member.empty()) return s.job.payload;
-  try {
+  return read_or_none([&]() -> std::optional<std::string> {
     auto j = nlohmann::json::parse(s.job.payload);
     auto& member = j.at(s.definition.tick_member);
     if (!member.is_string() && !member.is_null()) return std::nullopt;  // no job could be read
     member = tick_text(tick);
     return j.dump();
-  } catch (std::bad_alloc const&) {
-    throw;
-  } catch (std::exception const&) {
-    return std::nullopt;
-  }
+  });
 }
 
 }  // namespace detail

@@ -24,8 +24,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -164,7 +162,7 @@ class schedule_requests {
                                  .cursor = place->cursor});
       if (page.has_error()) co_return page.error();
       for (auto const& j : page->jobs) {
-        auto s = decode_schedule(j.payload);
+        auto s = decode_record<stored_schedule>(j.payload);
         if (s && !s->ending) out.schedules.push_back(std::move(*s));
       }
       place->cursor = page->cursor;
@@ -292,15 +290,10 @@ class schedule_requests {
     }
     auto const view = new_jobs_of(jobs, s.job.kind);
     if (auto const ec = rule::validate(command::enqueue_jobs{s.job.queue, view})) return ec;
-    try {
-      auto const payload = encode_schedule(s);
-      auto const itself = schedule_job(s, payload, {});
-      return rule::validate(command::enqueue_jobs{companion, std::span{&itself, 1}});
-    } catch (std::bad_alloc const&) {
-      throw;
-    } catch (std::exception const&) {  // not UTF-8
-      return errc::unencodable_payload;
-    }
+    auto const payload = read_or_none([&] { return std::optional{encode_record(s)}; });
+    if (!payload) return errc::unencodable_payload;  // not UTF-8
+    auto const itself = schedule_job(s, *payload, {});
+    return rule::validate(command::enqueue_jobs{companion, std::span{&itself, 1}});
   }
 
   /// The first queue of schedules after this one, by name; empty: there is none.
@@ -350,14 +343,10 @@ class schedule_requests {
     constexpr std::size_t longest = 16U << 10U;
     auto const bytes = cursor.size() <= longest ? rule::cursor_bytes(cursor) : std::nullopt;
     if (!bytes) return std::nullopt;
-    try {
+    return read_or_none([&] {
       auto const j = form_of<nlohmann::json>(*bytes, binary_form::cbor);
-      return listing{j.at(0), j.at(1), j.at(2), j.at(3), j.at(4)};
-    } catch (std::bad_alloc const&) {
-      throw;
-    } catch (std::exception const&) {
-      return std::nullopt;
-    }
+      return std::optional{listing{j.at(0), j.at(1), j.at(2), j.at(3), j.at(4)}};
+    });
   }
 };
 
