@@ -255,9 +255,9 @@ class schedules {
  private:
   using desk = std::shared_ptr<detail::schedule_desk const>;
 
-  static boost::asio::awaitable<result<put_outcome>> checked(desk d, stored_schedule wanted,
-                                                             error_code problem) {
-    if (problem) co_return problem;
+  static boost::asio::awaitable<put_outcome> checked(desk d, stored_schedule wanted,
+                                                     error_code problem) {
+    if (problem) throw detail::schedule_desk::failure{problem};
     co_return co_await detail::schedule_requests::put(std::move(d), std::move(wanted));
   }
 
@@ -265,7 +265,8 @@ class schedules {
   auto ask(Begin begin, Token&& token) const {
     auto initiate = [d = desk_](boost::asio::any_completion_handler<void(error_code, T)> handler,
                                 Begin what) {
-      detail::spawn<T>(d->get_executor(), what(d), std::move(handler));
+      detail::spawn<T>(d->get_executor(), detail::schedule_desk::outcome_of(what(d)),
+                       std::move(handler));
     };
     return boost::asio::async_initiate<Token, void(error_code, T)>(
         detail::bound_initiation{get_executor(), std::move(initiate)}, token, std::move(begin));

@@ -20,6 +20,7 @@
 #include "weir/time.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -48,13 +49,24 @@ class schedule_desk {
 
   /// How often an operation tries again because another one has changed the same schedule.
   static constexpr int most_tries = 100;
-  [[nodiscard]] static error_code contended() {
-    return explained(errc::store_unavailable, "schedules: others change it all the time");
+  static void again(int& tries) {
+    if (++tries != most_tries) return;
+    throw failure{explained(errc::store_unavailable, "schedules: others change it all the time")};
   }
 
+  using failure = boost::system::system_error;
+  /// Throws `failure`.
   template <class T>
-  using answer = boost::asio::awaitable<result<T>>;
+  using answer = boost::asio::awaitable<T>;
   using self = std::shared_ptr<schedule_desk const>;
+  template <class T>
+  [[nodiscard]] static boost::asio::awaitable<result<T>> outcome_of(answer<T> asked) {
+    try {
+      co_return co_await std::move(asked);
+    } catch (failure const& e) {
+      co_return e.code();
+    }
+  }
 
   [[nodiscard]] boost::asio::any_io_executor const& get_executor() const noexcept {
     return store_.get_executor();
@@ -65,12 +77,12 @@ class schedule_desk {
 
   template <class C>
   [[nodiscard]] static answer<typename C::result> ask(self by, C const& c) {
-    if (by->store_.executes_now()) co_return by->store_.execute(c);
+    if (by->store_.executes_now()) co_return by->store_.execute(c).value();
     auto const kept = std::make_shared<owned_command<C>>(c);
     auto start = [by, kept](auto handler) { by->store_.start(kept->get(), std::move(handler)); };
     auto asked = attempt<typename C::result>(any_clock::of(system_clock{}), steady_time::max(),
                                              kept, std::move(start));
-    co_return co_await std::move(asked);
+    co_return (co_await std::move(asked)).value();
   }
 
   /// A schedule where it is.
@@ -89,40 +101,36 @@ class schedule_desk {
 
   /// Ends one. False: it has changed meanwhile.
   static answer<bool> drop(self by, located there) {
-    auto const done = co_await end_job(by, companion_of(there.value.job.queue),
-                                       id_of_schedule(there.value.definition.name), there.payload);
-    co_return done;
+    return end_job(std::move(by), companion_of(there.value.job.queue),
+                   id_of_schedule(there.value.definition.name), std::move(there.payload));
   }
 
   static answer<bool> rewrite(self by, located there, stored_schedule made, duration delay) {
     auto const companion = companion_of(made.job.queue);
     auto const payload = encode_record(made);
     auto const next = schedule_job(made, payload, delay);
-    auto const done = co_await exchange(by, companion, there.payload, next);
-    co_return done;
+    co_return co_await exchange(by, companion, there.payload, next);
   }
 
   /// The schedule of this name among those of a queue. Error: `store_corrupt`.
   static answer<std::optional<located>> at(self by, std::string queue, std::string name) {
     auto const companion = companion_of(queue);
     auto const found = co_await ask(by, command::find_job{companion, id_of_schedule(name)});
-    if (found.has_error()) co_return found.error();
     std::optional<located> out;
-    if (!*found || is_terminal((*found)->state)) co_return out;
-    auto s = decode_record<stored_schedule>((*found)->payload);
-    if (!s || s->definition.name != name) co_return make_error_code(errc::store_corrupt);
-    out.emplace(std::move(*s), (*found)->payload);
+    if (!found || is_terminal(found->state)) co_return out;
+    auto s = decode_record<stored_schedule>(found->payload);
+    if (!s || s->definition.name != name) throw failure{errc::store_corrupt};
+    out.emplace(std::move(*s), found->payload);
     co_return out;
   }
 
   /// Error: `store_corrupt`.
   static answer<std::optional<schedule_place>> place_of_name(self by, std::string name) {
     auto const found = co_await ask(by, command::find_job{places_queue, id_of_schedule(name)});
-    if (found.has_error()) co_return found.error();
     std::optional<schedule_place> out;
-    if (!*found || is_terminal((*found)->state)) co_return out;
-    out = decode_record<schedule_place>((*found)->payload);
-    if (!out) co_return make_error_code(errc::store_corrupt);
+    if (!found || is_terminal(found->state)) co_return out;
+    out = decode_record<schedule_place>(found->payload);
+    if (!out) throw failure{errc::store_corrupt};
     co_return out;
   }
 
@@ -137,16 +145,11 @@ class schedule_desk {
     job.delay = after.state == place_state::ended ? std::chrono::hours{24} : limits::span;
     job.max_attempts = limits::attempts;
     if (!before) {
-      auto const clear = co_await purge_dead(by, std::string{places_queue}, job.id);
-      if (clear.has_error()) co_return clear.error();
-      auto const made = co_await ask(by, command::enqueue_jobs{places_queue, std::span{&job, 1}});
-      if (made.has_error()) co_return made.error();
-      auto const now = co_await place_of_name(by, name);
-      if (now.has_error()) co_return now.error();
-      co_return *now == after;
+      co_await purge_dead(by, std::string{places_queue}, job.id);
+      co_await ask(by, command::enqueue_jobs{places_queue, std::span{&job, 1}});
+      co_return co_await place_of_name(by, name) == after;
     }
-    auto const done = co_await exchange(by, std::string{places_queue}, encode_record(*before), job);
-    co_return done;
+    co_return co_await exchange(by, std::string{places_queue}, encode_record(*before), job);
   }
 
   /// Puts a job in the place of the one of its id, if that has this payload. False: it has another.
@@ -154,45 +157,38 @@ class schedule_desk {
     auto const done = co_await ask(
         by, command::relay_job{
                 .queue = queue, .id = next.id, .expected = expected, .next = std::span{&next, 1}});
-    if (done.has_error()) co_return done.error();
-    co_return done->outcome == relay_outcome::relayed;
+    co_return done.outcome == relay_outcome::relayed;
   }
   /// Ends a job, if it has this payload. False: it has another.
   static answer<bool> end_job(self by, std::string queue, job_id id, std::string expected) {
     auto const done =
         co_await ask(by, command::relay_job{.queue = queue, .id = id, .expected = expected});
-    if (done.has_error()) co_return done.error();
-    co_return done->outcome == relay_outcome::relayed;
+    co_return done.outcome == relay_outcome::relayed;
   }
 
   static answer<lookup> locate(self by, std::string name) {
     lookup out;
-    for (int tries = 0; tries != most_tries; ++tries) {
+    for (int tries = 0;; again(tries)) {
       auto place = co_await place_of_name(by, name);
-      if (place.has_error()) co_return place.error();
-      bool const seen = tries != 0 && out.place == *place;
-      out.place = std::move(*place);
+      bool const seen = tries != 0 && out.place == place;
+      out.place = std::move(place);
       if (seen || !out.place) co_return out;
       auto here = co_await at(by, out.place->queue, name);
-      if (here.has_error()) co_return here.error();
-      bool const named = *here && (*here)->value.generation == out.place->generation &&
-                         (*here)->value.moves == out.place->moves;
+      bool const named = here && here->value.generation == out.place->generation &&
+                         here->value.moves == out.place->moves;
       if (named) {
-        out.there = std::move(*here);
+        out.there = std::move(here);
         co_return out;
       }
       // It is not there, or it has moved since its place was read.
     }
-    co_return contended();
   }
 
   /// A dead letter of this id would be taken for the job itself.
   static answer<bool> purge_dead(self by, std::string queue, job_id id) {
     auto const found = co_await ask(by, command::find_job{queue, id});
-    if (found.has_error()) co_return found.error();
-    if (!*found || !is_terminal((*found)->state)) co_return false;
-    auto const purged = co_await ask(by, command::purge_job{queue, id});
-    co_return purged;
+    if (!found || !is_terminal(found->state)) co_return false;
+    co_return co_await ask(by, command::purge_job{queue, id});
   }
 
  private:

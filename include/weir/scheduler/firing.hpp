@@ -123,25 +123,21 @@ class schedule_run final : public prepared_job {
   boost::asio::awaitable<handler_result> fire(job_context& context) {
     auto& s = schedule_;
     if (s.ending && s.moved_from.empty()) {
-      auto const ended = co_await schedule_moves::finish_removal(desk_, found_);
-      if (ended.has_error()) throw boost::system::system_error{ended.error()};
+      co_await schedule_moves::finish_removal(desk_, found_);
       throw snooze_for{std::chrono::seconds{1}};  // unless it is gone
     }
     if (!s.confirmed || !s.moved_from.empty()) {
       auto const stands = co_await schedule_moves::standing_of(desk_, s);
-      if (stands.has_error()) throw boost::system::system_error{stands.error()};
-      if (*stands == schedule_moves::standing::stray) {
-        auto const ended = co_await schedule_desk::drop(desk_, found_);
-        if (ended.has_error()) throw boost::system::system_error{ended.error()};
+      if (stands == schedule_moves::standing::stray) {
+        co_await schedule_desk::drop(desk_, found_);
         throw snooze_for{std::chrono::seconds{1}};  // unless it is gone
       }
-      if (*stands == schedule_moves::standing::coming) throw snooze_for{std::chrono::minutes{1}};
-      if (*stands == schedule_moves::standing::leaving) throw snooze_for{std::chrono::seconds{1}};
+      if (stands == schedule_moves::standing::coming) throw snooze_for{std::chrono::minutes{1}};
+      if (stands == schedule_moves::standing::leaving) throw snooze_for{std::chrono::seconds{1}};
       s.confirmed = true;
     }
     if (!s.moved_from.empty()) {
-      auto const moved = co_await schedule_moves::finish_move(desk_, found_);
-      if (moved.has_error()) throw boost::system::system_error{moved.error()};
+      co_await schedule_moves::finish_move(desk_, found_);
       throw snooze_for{std::chrono::seconds{1}};  // unless it is another lease's by now
     }
     auto zone = zone_of(s.definition);
@@ -171,9 +167,7 @@ class schedule_run final : public prepared_job {
         ++event.skipped;  // nobody has heard of it when the last one takes its place
         continue;
       }
-      auto const fires = co_await clear_the_way(!jobs.empty(), event);
-      if (fires.has_error()) throw boost::system::system_error{fires.error()};
-      if (!*fires) {
+      if (!co_await clear_the_way(!jobs.empty(), event)) {
         ++event.skipped;
         continue;
       }
@@ -271,45 +265,39 @@ class schedule_run final : public prepared_job {
   /// May a tick be fired, as far as the job before it goes?
   ///
   /// @param in_this_step that one is fired in this step, too
-  boost::asio::awaitable<result<bool>> clear_the_way(bool in_this_step, schedule_event& event) {
+  boost::asio::awaitable<bool> clear_the_way(bool in_this_step, schedule_event& event) {
     auto const policy = schedule_.definition.overlap;
     if (policy == overlap_policy::allow) co_return true;
     if (in_this_step) co_return policy == overlap_policy::replace;
     auto const& p = schedule_.progress;
     auto const last = co_await unfinished(p.last_job);
-    if (last.has_error()) co_return last.error();
-    if (!*last) co_return true;
-    auto const& job = **last;
+    if (!last) co_return true;
     if (policy == overlap_policy::replace) {
-      auto const ended = co_await schedule_desk::ask(
+      co_await schedule_desk::ask(
           desk_, command::cancel_job{.queue = p.last_queue, .id = p.last_job, .running = true});
-      if (ended.has_error()) co_return ended.error();
       co_return true;
     }
     // No job waits for one of another queue, or for one of another policy.
     if (policy == overlap_policy::buffer_one && p.last_queue == schedule_.job.queue &&
-        job.strategy == unique_strategy::while_executing) {
+        last->strategy == unique_strategy::while_executing) {
       auto const before = co_await unfinished(p.job_before);
-      if (before.has_error()) co_return before.error();
-      if (*before) {  // it runs, and this one is blocked
-        event.unserved = (*before)->vests_in <= duration::zero();
+      if (before) {  // it runs, and this one is blocked
+        event.unserved = before->vests_in <= duration::zero();
         co_return false;
       }
-      if (job.state == job_state::leased) co_return true;
+      if (last->state == job_state::leased) co_return true;
     }
-    event.unserved = job.vests_in <= duration::zero();
+    event.unserved = last->vests_in <= duration::zero();
     co_return false;
   }
 
   /// A job of a tick before, if it has not ended.
-  boost::asio::awaitable<result<std::optional<job>>> unfinished(job_id id) {
-    std::optional<job> out;
+  boost::asio::awaitable<std::optional<job>> unfinished(job_id id) {
     auto const& queue = schedule_.progress.last_queue;
-    if (id.is_nil() || queue.empty()) co_return out;
+    if (id.is_nil() || queue.empty()) co_return std::nullopt;
     auto found = co_await schedule_desk::ask(desk_, command::find_job{queue, id});
-    if (found.has_error()) co_return found.error();
-    if (*found && !is_terminal((*found)->state)) out = *std::move(found);
-    co_return out;
+    if (found && is_terminal(found->state)) found.reset();
+    co_return found;
   }
 
   [[nodiscard]] succession succession_of(timetable const& table, std::vector<ticking> const& jobs,

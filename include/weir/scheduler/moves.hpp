@@ -42,48 +42,42 @@ class schedule_moves {
     auto const& now_here = found.value;
     auto const here = companion_of(now_here.job.queue);
     auto old = co_await desk::at(by, now_here.moved_from, now_here.definition.name);
-    if (old.has_error()) co_return old.error();
     // A late duplicate of the enqueue, or a schedule that has come back to that queue, is not the
     // one to take over: its number of moves differs, or its steps are behind.
     bool const is_over =
-        !*old || (*old)->value.generation != now_here.generation ||
-        (*old)->value.moves + 1 != now_here.moves || !(*old)->value.moved_from.empty() ||
-        (!now_here.ending && (*old)->value.progress.steps + 1 < now_here.progress.steps);
+        !old || old->value.generation != now_here.generation ||
+        old->value.moves + 1 != now_here.moves || !old->value.moved_from.empty() ||
+        (!now_here.ending && old->value.progress.steps + 1 < now_here.progress.steps);
     auto moved = now_here;
     if (is_over) moved.moved_from.clear();
     if (now_here.ending) {  // what is left of it has no ticks, so its zone need not be known here
-      auto const done =
-          is_over ? co_await desk::rewrite(by, found, moved, {}) : co_await desk::drop(by, **old);
-      co_return done;
+      if (is_over) co_return co_await desk::rewrite(by, found, moved, {});
+      co_return co_await desk::drop(by, *old);
     }
-    auto zone = zone_of(now_here.definition);
-    if (zone.has_error()) co_return zone.error();
+    auto zone = zone_of(now_here.definition).value();
     if (!is_over) {
-      if ((*old)->value.progress.steps + 1 == now_here.progress.steps) {  // nothing done meanwhile
-        auto const ended = co_await desk::drop(by, **old);
-        co_return ended;
+      if (old->value.progress.steps + 1 == now_here.progress.steps) {  // nothing done meanwhile
+        co_return co_await desk::drop(by, *old);
       }
-      auto const& was = (*old)->value;
+      auto const& was = old->value;
       if (was.changes + 1 > now_here.changes) {  // it was changed there since the move was begun
         moved.definition = was.definition;
         moved.job = was.job;
         moved.job.queue = now_here.job.queue;
-        zone = zone_of(moved.definition);
-        if (zone.has_error()) co_return zone.error();
+        zone = zone_of(moved.definition).value();
       }
       inherit(moved, was, by->date());
       moved.changes = std::max(was.changes + 1, now_here.changes);
       moved.ending = was.ending;
     }
-    timetable const table{moved.definition, *zone};
+    timetable const table{moved.definition, zone};
     auto const now = by->date();
-    book(moved, table, is_over ? now_here : (*old)->value, now);
+    book(moved, table, is_over ? now_here : old->value, now);
     ++moved.progress.steps;
     auto const payload = encode_record(moved);
     auto const delay = is_over ? delay_of(moved, table, now) : move_patience;
     auto const next = schedule_job(moved, payload, delay);
-    auto const done = co_await desk::exchange(by, here, found.payload, next);
-    co_return done;
+    co_return co_await desk::exchange(by, here, found.payload, next);
   }
 
   /// Relation of a schedule in a queue to the place that its name stands for.
@@ -96,41 +90,36 @@ class schedule_moves {
   static answer<standing> standing_of(self by, stored_schedule s) {
     auto const& name = s.definition.name;
     schedule_place const own{s.job.queue, s.generation, s.moves, place_state::standing};
-    for (int tries = 0; tries != desk::most_tries; ++tries) {
+    for (int tries = 0;; desk::again(tries)) {
       auto const place = co_await desk::place_of_name(by, name);
-      if (place.has_error()) co_return place.error();
-      if (*place == own) co_return standing::named;
+      if (place == own) co_return standing::named;
       auto making = own;
       making.state = place_state::making;
-      if (*place != making) {
+      if (place != making) {
         bool const before =
             !s.moved_from.empty() &&
-            *place == schedule_place{s.moved_from, own.generation, own.moves - 1, own.state};
+            place == schedule_place{s.moved_from, own.generation, own.moves - 1, own.state};
         if (before) co_return standing::coming;
-        if (!*place || (*place)->moves != own.moves + 1) co_return standing::stray;
-        auto const next = co_await desk::at(by, (*place)->queue, name);
-        if (next.has_error()) co_return next.error();
-        bool const leaves = *next && (*next)->value.generation == own.generation &&
-                            (*next)->value.moved_from == own.queue;
+        if (!place || place->moves != own.moves + 1) co_return standing::stray;
+        auto const next = co_await desk::at(by, place->queue, name);
+        bool const leaves =
+            next && next->value.generation == own.generation && next->value.moved_from == own.queue;
         co_return leaves ? standing::leaving : standing::stray;
       }
-      auto const taken = co_await desk::set_place(by, name, *place, own);
-      if (taken.has_error()) co_return taken.error();
+      co_await desk::set_place(by, name, place, own);
     }
-    co_return desk::contended();
   }
 
   /// Takes a step towards the end of a move or a removal that was begun. False: there is none.
   static answer<bool> finish(self by, desk::lookup found) {
     auto const& there = *found.there;
     if (!there.value.moved_from.empty()) {
-      auto const moved = co_await finish_move(by, there);
-      if (moved.has_error()) co_return moved.error();
-      co_return true;
+      co_await finish_move(by, there);
+    } else if (there.value.ending) {
+      co_await finish_removal(by, there);
+    } else {
+      co_return false;
     }
-    if (!there.value.ending) co_return false;
-    auto const ended = co_await finish_removal(by, there);
-    if (ended.has_error()) co_return ended.error();
     co_return true;
   }
 
@@ -138,17 +127,14 @@ class schedule_moves {
   static answer<bool> finish_removal(self by, located there) {
     auto const& name = there.value.definition.name;
     auto const place = co_await desk::place_of_name(by, name);
-    if (place.has_error()) co_return place.error();
-    bool const its_own = *place && (*place)->generation == there.value.generation &&
-                         (*place)->moves == there.value.moves;
-    if (its_own && (*place)->state != place_state::ended) {
-      auto ended = **place;
+    bool const its_own =
+        place && place->generation == there.value.generation && place->moves == there.value.moves;
+    if (its_own && place->state != place_state::ended) {
+      auto ended = *place;
       ended.state = place_state::ended;
-      auto const set = co_await desk::set_place(by, name, *place, ended);
-      if (set.has_error() || !*set) co_return set;
+      if (!co_await desk::set_place(by, name, place, ended)) co_return false;
     }
-    auto const done = co_await desk::drop(by, there);
-    co_return done;
+    co_return co_await desk::drop(by, there);
   }
 
   /// Makes a schedule whose name stands for none that is there. False: the name stands for another
@@ -162,13 +148,9 @@ class schedule_moves {
     made.progress.last = now;
     book(made, table, made, now);
     schedule_place const place{made.job.queue, made.generation, 0, place_state::making};
-    auto const placed = co_await desk::set_place(by, made.definition.name, before, place);
-    if (placed.has_error() || !*placed) co_return placed;
-    auto const there = co_await install(by, made, delay_of(made, table, now), place);
-    if (there.has_error() || !*there) co_return there;
-    auto const stands = co_await standing_of(by, made);
-    if (stands.has_error()) co_return stands.error();
-    co_return *stands == standing::named;
+    if (!co_await desk::set_place(by, made.definition.name, before, place)) co_return false;
+    if (!co_await install(by, made, delay_of(made, table, now), place)) co_return false;
+    co_return co_await standing_of(by, made) == standing::named;
   }
 
   /// Begins a move: the schedule is made in its new queue, waits there, and its name stands for it.
@@ -182,16 +164,12 @@ class schedule_moves {
     made.changes = before.changes + 1;
     book(made, table, before, now);
     ++made.progress.steps;
-    auto const stands = co_await standing_of(by, before);
-    if (stands.has_error()) co_return stands.error();
-    if (*stands != standing::named) co_return false;
+    if (co_await standing_of(by, before) != standing::named) co_return false;
     schedule_place const from{before.job.queue, before.generation, before.moves,
                               place_state::standing};
-    auto const there = co_await install(by, made, move_patience, from);
-    if (there.has_error() || !*there) co_return there;
+    if (!co_await install(by, made, move_patience, from)) co_return false;
     schedule_place const to{made.job.queue, made.generation, made.moves, place_state::standing};
-    auto const set = co_await desk::set_place(by, made.definition.name, from, to);
-    co_return set;
+    co_return co_await desk::set_place(by, made.definition.name, from, to);
   }
 
   /// Puts a schedule's job into its queue, in the place of a stray one that may be there. False:
@@ -203,23 +181,14 @@ class schedule_moves {
     auto const payload = encode_record(made);
     auto const itself = schedule_job(made, payload, delay);
     auto const there = co_await desk::at(by, made.job.queue, made.definition.name);
-    if (there.has_error()) co_return there.error();
-    if (*there) {
-      auto const now = co_await desk::place_of_name(by, made.definition.name);
-      if (now.has_error()) co_return now.error();
-      if (*now != place) co_return false;
-      auto const done = co_await desk::exchange(by, companion, (*there)->payload, itself);
-      co_return done;
+    if (there) {
+      if (co_await desk::place_of_name(by, made.definition.name) != place) co_return false;
+      co_return co_await desk::exchange(by, companion, there->payload, itself);
     }
-    auto const clear = co_await desk::purge_dead(by, companion, itself.id);
-    if (clear.has_error()) co_return clear.error();
-    auto const done =
-        co_await desk::ask(by, command::enqueue_jobs{companion, std::span{&itself, 1}});
-    if (done.has_error()) co_return done.error();
+    co_await desk::purge_dead(by, companion, itself.id);
+    co_await desk::ask(by, command::enqueue_jobs{companion, std::span{&itself, 1}});
     auto const now = co_await desk::at(by, made.job.queue, made.definition.name);
-    if (now.has_error()) co_return now.error();
-    co_return *now && (*now)->value.generation == made.generation &&
-        (*now)->value.moves == made.moves;
+    co_return now && now->value.generation == made.generation && now->value.moves == made.moves;
   }
 
   /// False: it has changed meanwhile.
@@ -228,8 +197,7 @@ class schedule_moves {
     auto const now = by->date();
     book(made, table, there.value, now);
     ++made.progress.steps;
-    auto const done = co_await desk::rewrite(by, there, made, delay_of(made, table, now));
-    co_return done;
+    return desk::rewrite(std::move(by), std::move(there), made, delay_of(made, table, now));
   }
 };
 

@@ -70,33 +70,29 @@ class schedule_requests {
 
  public:
   static answer<put_outcome> put(self by, stored_schedule wanted) {
-    if (auto const ec = problem(wanted)) co_return ec;
-    auto zone = zone_of(wanted.definition);
-    if (zone.has_error()) co_return zone.error();
+    if (auto const ec = problem(wanted)) throw desk::failure{ec};
+    auto const zone = zone_of(wanted.definition).value();
     std::optional<std::uint64_t> moved;    // number of the move that this put has begun
     std::optional<schedule_place> making;  // place that another put was seen to make
     int looks = 0;                         // how often it was seen
-    for (int tries = 0; tries != desk::most_tries; ++tries) {
+    for (int tries = 0;; desk::again(tries)) {
       auto found = co_await desk::locate(by, wanted.definition.name);
-      if (found.has_error()) co_return found.error();
-      if (moved && (!found->there || found->there->value.moves != *moved)) {
+      if (moved && (!found.there || found.there->value.moves != *moved)) {
         co_return put_outcome::changed;  // and others have changed it since
       }
-      if (!found->there) {
+      if (!found.there) {
         // Two puts of a new name would replace each other's place for ever, so the second looks on.
         // After `most_looks` the first may have died.
-        bool const others = found->place && found->place->state == place_state::making;
-        if (others && std::exchange(making, found->place) != found->place) looks = 0;
+        bool const others = found.place && found.place->state == place_state::making;
+        if (others && std::exchange(making, found.place) != found.place) looks = 0;
         if (others && ++looks <= most_looks) continue;
-        auto const made = co_await schedule_moves::create(by, wanted, found->place, *zone);
-        if (made.has_error()) co_return made.error();
-        if (*made) co_return put_outcome::created;
+        if (co_await schedule_moves::create(by, wanted, found.place, zone)) {
+          co_return put_outcome::created;
+        }
         continue;
       }
-      auto& there = *found->there;
-      auto const pending = co_await schedule_moves::finish(by, *found);
-      if (pending.has_error()) co_return pending.error();
-      if (*pending) continue;
+      auto const& there = *found.there;
+      if (co_await schedule_moves::finish(by, found)) continue;
       if (moved) co_return put_outcome::changed;
       if (there.value.definition.version > wanted.definition.version) {
         co_return put_outcome::kept_newer;
@@ -104,68 +100,61 @@ class schedule_requests {
       if (there.value.definition == wanted.definition && there.value.job == wanted.job) {
         // By newer zone data its next tick may come earlier than it was booked for.
         auto const& p = there.value.progress;
-        auto const next = timetable{wanted.definition, *zone}.next(p.last);
+        auto const next = timetable{wanted.definition, zone}.next(p.last);
         bool const is_earlier = next && (!p.next || *next < *p.next);
         if (!is_earlier || zone_data_of(wanted.definition) <= p.zone_data) {
           co_return put_outcome::unchanged;
         }
-        auto const booked = co_await schedule_moves::replace(by, there, there.value, *zone);
-        if (booked.has_error()) co_return booked.error();
-        if (*booked) co_return put_outcome::unchanged;
+        if (co_await schedule_moves::replace(by, there, there.value, zone)) {
+          co_return put_outcome::unchanged;
+        }
         continue;
       }
       if (there.value.job.queue != wanted.job.queue) {
-        auto const begun = co_await schedule_moves::move(by, wanted, there.value, *zone);
-        if (begun.has_error()) co_return begun.error();
-        if (*begun) moved = there.value.moves + 1;
+        bool const begun = co_await schedule_moves::move(by, wanted, there.value, zone);
+        if (begun) moved = there.value.moves + 1;
         continue;  // it is found where it is now, and the move is completed
       }
       auto changed = wanted;
       changed.moves = there.value.moves;
       inherit(changed, there.value, by->date());
       ++changed.changes;
-      auto const done = co_await schedule_moves::replace(by, there, std::move(changed), *zone);
-      if (done.has_error()) co_return done.error();
-      if (*done) co_return put_outcome::changed;
+      bool const done = co_await schedule_moves::replace(by, there, std::move(changed), zone);
+      if (done) co_return put_outcome::changed;
     }
-    co_return desk::contended();
   }
 
   static answer<std::optional<stored_schedule>> find(self by, std::string name) {
     auto found = co_await desk::locate(by, name);
-    if (found.has_error()) co_return found.error();
     std::optional<stored_schedule> out;
-    if (found->stands()) out = std::move(found->there->value);
+    if (found.stands()) out = std::move(found.there->value);
     co_return out;
   }
 
   /// A cursor is a shard, the queue there, and the cursor within.
   static answer<schedule_page> list(self by, std::uint32_t limit, std::string cursor) {
-    if (limit == 0 || limit > limits::batch) co_return make_error_code(errc::invalid_batch);
+    if (limit == 0 || limit > limits::batch) throw desk::failure{errc::invalid_batch};
     auto place = place_of(cursor);
-    if (!place) co_return make_error_code(errc::invalid_option);
+    if (!place) throw desk::failure{errc::invalid_option};
     schedule_page out;
     while (place->shard < by->shard_count()) {
       if (place->queue.empty()) {
-        auto const next = co_await next_companion(by, place->shard, place->after);
-        if (next.has_error()) co_return next.error();
-        if (next->empty()) {
+        place->queue = co_await next_companion(by, place->shard, place->after);
+        if (place->queue.empty()) {
           place = listing{place->shard + 1};
           continue;
         }
-        place->queue = *next;
       }
       auto page = co_await desk::ask(
           by, command::list_jobs{.queue = place->queue,
                                  .state = place->leased ? job_state::leased : job_state::pending,
                                  .limit = limit,
                                  .cursor = place->cursor});
-      if (page.has_error()) co_return page.error();
-      for (auto const& j : page->jobs) {
+      for (auto const& j : page.jobs) {
         auto s = decode_record<stored_schedule>(j.payload);
         if (s && !s->ending) out.schedules.push_back(std::move(*s));
       }
-      place->cursor = page->cursor;
+      place->cursor = page.cursor;
       if (place->cursor.empty() && std::exchange(place->leased, !place->leased)) {
         place->after = std::exchange(place->queue, {});
       }
@@ -179,70 +168,55 @@ class schedule_requests {
   /// that, and a move that it is in.
   static answer<bool> remove(self by, std::string name) {
     std::string removed;  // of this generation; the next one is another schedule
-    for (int tries = 0; tries != desk::most_tries; ++tries) {
-      auto found = co_await desk::locate(by, name);
-      if (found.has_error() && found.error() == errc::store_corrupt && removed.empty()) {
-        auto const gone = co_await remove_unreadable(by, name);
-        if (gone.has_error()) co_return gone.error();
-        if (*gone) co_return true;
+    for (int tries = 0;; desk::again(tries)) {
+      auto const outcome = co_await desk::outcome_of(desk::locate(by, name));
+      if (outcome.has_error() && outcome.error() == errc::store_corrupt && removed.empty()) {
+        if (co_await remove_unreadable(by, name)) co_return true;
         continue;
       }
-      if (found.has_error()) co_return found.error();
-      if (!found->there) co_return !removed.empty();
-      auto const& there = *found->there;
+      auto const& found = outcome.value();
+      if (!found.there) co_return !removed.empty();
+      auto const& there = *found.there;
       if (!removed.empty() && removed != there.value.generation) co_return true;
       if (there.value.ending) {
-        auto const step = co_await schedule_moves::finish(by, *found);
-        if (step.has_error()) co_return step.error();
+        co_await schedule_moves::finish(by, found);
         removed = there.value.generation;
         continue;
       }
       auto ending = there.value;
       ending.ending = true;
       ++ending.progress.steps;
-      auto const done = co_await desk::rewrite(by, there, ending, {});
-      if (done.has_error()) co_return done.error();
-      if (*done) removed = there.value.generation;
+      if (co_await desk::rewrite(by, there, ending, {})) removed = there.value.generation;
     }
-    co_return desk::contended();
   }
 
   /// False: there is no such schedule.
   static answer<bool> pause(self by, std::string name, bool paused) {
-    for (int tries = 0; tries != desk::most_tries; ++tries) {
+    for (int tries = 0;; desk::again(tries)) {
       auto found = co_await desk::locate(by, name);
-      if (found.has_error()) co_return found.error();
-      if (!found->stands()) co_return false;
-      auto const pending = co_await schedule_moves::finish(by, *found);
-      if (pending.has_error()) co_return pending.error();
-      if (*pending) continue;
-      auto const& there = *found->there;
+      if (!found.stands()) co_return false;
+      if (co_await schedule_moves::finish(by, found)) continue;
+      auto const& there = *found.there;
       if (there.value.paused == paused) co_return true;
       auto changed = there.value;
       changed.paused = paused;
       if (!paused) changed.progress.last = std::max(changed.progress.last, by->date());
-      auto zone = zone_of(changed.definition);
-      if (zone.has_error()) co_return zone.error();
-      auto const done = co_await schedule_moves::replace(by, there, std::move(changed), *zone);
-      if (done.has_error()) co_return done.error();
-      if (*done) co_return true;
+      auto const zone = zone_of(changed.definition).value();
+      if (co_await schedule_moves::replace(by, there, std::move(changed), zone)) co_return true;
     }
-    co_return desk::contended();
   }
 
   static answer<std::optional<job_id>> trigger(self by, std::string name) {
     auto found = co_await desk::locate(by, name);
-    if (found.has_error()) co_return found.error();
     std::optional<job_id> out;
-    if (!found->stands()) co_return out;
-    auto const& s = found->there->value;
+    if (!found.stands()) co_return out;
+    auto const& s = found.there->value;
     std::vector<ticking> jobs;
     if (!add_tick(jobs, s, by->date(), by->ids().job())) {
-      co_return make_error_code(errc::unencodable_payload);
+      throw desk::failure{errc::unencodable_payload};
     }
     auto const view = new_jobs_of(jobs, s.job.kind);
-    auto const done = co_await desk::ask(by, command::enqueue_jobs{s.job.queue, view});
-    if (done.has_error()) co_return done.error();
+    co_await desk::ask(by, command::enqueue_jobs{s.job.queue, view});
     out = jobs.front().fields.id;
     co_return out;
   }
@@ -250,25 +224,22 @@ class schedule_requests {
   /// The number of ticks whose jobs are there now; at most `most_ticks`.
   static answer<std::uint32_t> backfill(self by, std::string name, time_point from, time_point to) {
     auto found = co_await desk::locate(by, name);
-    if (found.has_error()) co_return found.error();
-    if (!found->stands()) co_return std::uint32_t{0};
-    auto const& s = found->there->value;
+    if (!found.stands()) co_return std::uint32_t{0};
+    auto const& s = found.there->value;
     to = std::min(to, s.progress.last);  // what comes later is fired in its time
-    auto zone = zone_of(s.definition);
-    if (zone.has_error()) co_return zone.error();
-    timetable const table{s.definition, *zone};
+    auto const zone = zone_of(s.definition).value();
+    timetable const table{s.definition, zone};
     std::vector<ticking> jobs;
     if (from != time_point::min()) from -= duration{1};
     for (auto t = table.next(from); t && *t <= to; t = table.next(*t)) {
-      if (jobs.size() == most_ticks) co_return make_error_code(errc::invalid_batch);
+      if (jobs.size() == most_ticks) throw desk::failure{errc::invalid_batch};
       if (!add_tick(jobs, s, *t, id_of_tick(s, *t))) {
-        co_return make_error_code(errc::unencodable_payload);
+        throw desk::failure{errc::unencodable_payload};
       }
     }
     if (jobs.empty()) co_return std::uint32_t{0};
     auto const view = new_jobs_of(jobs, s.job.kind);
-    auto const done = co_await desk::ask(by, command::enqueue_jobs{s.job.queue, view});
-    if (done.has_error()) co_return done.error();
+    co_await desk::ask(by, command::enqueue_jobs{s.job.queue, view});
     co_return static_cast<std::uint32_t>(jobs.size());
   }
 
@@ -301,29 +272,24 @@ class schedule_requests {
     if (after.empty()) after = places_queue;
     auto const page =
         co_await desk::ask(by, command::list_queues{.shard = shard, .limit = 1, .cursor = after});
-    if (page.has_error()) co_return page.error();
-    if (page->queues.empty() || !page->queues.front().starts_with(companion_prefix)) {
+    if (page.queues.empty() || !page.queues.front().starts_with(companion_prefix)) {
       co_return std::string{};
     }
-    co_return page->queues.front();
+    co_return page.queues.front();
   }
 
   /// Removes what cannot be read, where the name leads to. False: there is no such thing any more.
   static answer<bool> remove_unreadable(self by, std::string name) {
     auto const id = id_of_schedule(name);
-    auto const place = co_await desk::place_of_name(by, name);
+    auto const place = co_await desk::outcome_of(desk::place_of_name(by, name));
     std::string queue{places_queue};
-    if (place.has_value()) {
-      if (!*place) co_return false;
+    if (place.has_value() || place.error() != errc::store_corrupt) {
+      if (!place.value()) co_return false;
       queue = companion_of((*place)->queue);
-    } else if (place.error() != errc::store_corrupt) {
-      co_return place.error();
     }
     auto const found = co_await desk::ask(by, command::find_job{queue, id});
-    if (found.has_error()) co_return found.error();
-    if (!*found || is_terminal((*found)->state)) co_return false;
-    auto const done = co_await desk::end_job(by, queue, id, (*found)->payload);
-    co_return done;
+    if (!found || is_terminal(found->state)) co_return false;
+    co_return co_await desk::end_job(by, queue, id, found->payload);
   }
 
   /// Where a list goes on.
