@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 using weir::redis_address;
-using weir::redis_url_errc;
 
 BOOST_AUTO_TEST_SUITE(redis_url)
 
@@ -81,10 +81,10 @@ BOOST_AUTO_TEST_CASE(urls_say_where_and_who) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_wrong_with_a_url_is_said) {
-  using e = redis_url_errc;
+  using e = weir::detail::redis_url;
   struct row {
     std::string url;
-    e wrong;
+    std::string_view wrong;
   };
   std::string const too_long = "unix:///" + std::string(107, 'x');
   std::string const long_name(256, 'x');
@@ -153,23 +153,15 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_with_a_url_is_said) {
       {"rediss://h?cacert=/%00", e::bad_certificate},
       {"redis://h?cacert=/c", e::bad_certificate},
   };
-  std::set<int> seen;
+  std::set<std::string_view> seen;
   for (auto const& [url, wrong] : rows) {
     auto const read = redis_address::parse(url);
     BOOST_TEST_REQUIRE(read.has_error(), url);
-    BOOST_TEST((read.error() == wrong), url << ": " << read.error().message());
-    BOOST_TEST((read.error() == weir::condition::bad_input));
-    seen.insert(read.error().value());
-  }
-  // Each has a message of its own, and was seen.
-  std::set<std::string> messages;
-  for (int const value : seen) {
-    messages.insert(make_error_code(static_cast<e>(value)).message());
+    BOOST_TEST((read.error() == weir::errc::invalid_option));
+    BOOST_TEST(weir::detail::explanation_of(read.error()) == wrong, url << ": " << read.error());
+    seen.insert(wrong);
   }
   BOOST_TEST(seen.size() == 10U);
-  BOOST_TEST(*seen.rbegin() == 10);
-  BOOST_TEST(messages.size() == seen.size());
-  BOOST_TEST(make_error_code(static_cast<e>(11)).message() == "unknown error of a URL");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -133,8 +133,8 @@ class redis_store : public engine_store<redis_store, detail::redis_engine> {
   /// The same, with an address in one line.
   ///
   /// @param executor as above
-  /// @param url      what `redis_address::parse` reads. Throws `boost::system::system_error` with a
-  ///                 `redis_url_errc` if it is none.
+  /// @param url      what `redis_address::parse` reads. Throws `boost::system::system_error` with
+  ///                 `invalid_option`, which says what is wrong, if it is none.
   /// @param options  as above
   redis_store(executor_type executor, std::string_view url, redis_options const& options = {})
       : redis_store{std::move(executor), redis_address::parse(url).value(), options} {}

@@ -35,7 +35,7 @@ class redis_address {
   /// Reads `redis://` (plain) or `rediss://` (TLS), then
   /// `[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]]...[/DATABASE]`: of several hosts, the first that
   /// can be reached, answers and writes. IPv6 addresses stand in brackets; %XX stands for a
-  /// byte in user, password and host. Error: a `redis_url_errc`, which says what is wrong.
+  /// byte in user, password and host. Error: `invalid_option`, which says what is wrong.
   ///
   /// A cluster is `redis+cluster://` or `rediss+cluster://`, then
   /// `[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]]...`: one or more of its nodes, from which the

@@ -54,11 +54,11 @@ WEIR_DECL result<redis_url::place> redis_url::read_place(std::string_view text) 
   bool named = false;
   if (text.starts_with('[')) {
     auto const end = text.find(']');
-    if (end == text.npos) return errc::bad_host;
+    if (end == text.npos) return wrong(bad_host);
     host = text.substr(1, end - 1);
     auto const rest = text.substr(end + 1);
     named = !rest.empty();
-    if (named && rest.front() != ':') return errc::bad_host;
+    if (named && rest.front() != ':') return wrong(bad_host);
     if (named) port = rest.substr(1);
   } else if (auto const colon = text.find(':'); colon != text.npos) {
     named = true;
@@ -67,10 +67,10 @@ WEIR_DECL result<redis_url::place> redis_url::read_place(std::string_view text) 
   }
   auto plain = unescaped(host);
   auto const printable = [](char c) { return c > ' ' && c < '\x7f'; };
-  if (!plain || plain->empty() || !std::ranges::all_of(*plain, printable)) return errc::bad_host;
+  if (!plain || plain->empty() || !std::ranges::all_of(*plain, printable)) return wrong(bad_host);
   if (!named) return place{std::move(*plain), sentinel ? usual_sentinel_port : usual_port};
   auto const number = whole<std::uint16_t>(port);
-  if (!number || *number == 0) return errc::bad_port;
+  if (!number || *number == 0) return wrong(bad_port);
   return place{std::move(*plain), *number};
 }
 
@@ -81,10 +81,10 @@ WEIR_DECL error_code redis_url::read_who(std::string_view& url) {
   auto const who = url.substr(0, at);
   url = url.substr(at + 1);
   auto const colon = who.find(':');
-  if (colon == who.npos) return errc::bad_credentials;
+  if (colon == who.npos) return wrong(bad_credentials);
   auto name = unescaped(who.substr(0, colon));
   auto secret = unescaped(who.substr(colon + 1));
-  if (!name || !secret || secret->empty()) return errc::bad_credentials;
+  if (!name || !secret || secret->empty()) return wrong(bad_credentials);
   user = std::move(*name);
   password = std::move(*secret);
   return {};
@@ -93,7 +93,7 @@ WEIR_DECL error_code redis_url::read_who(std::string_view& url) {
 WEIR_DECL error_code redis_url::read_database(std::string_view number) {
   constexpr std::uint32_t most = 65'535;
   auto const found = whole<std::uint32_t>(number);
-  if (!found || *found > (cluster ? 0 : most)) return errc::bad_database;
+  if (!found || *found > (cluster ? 0 : most)) return wrong(bad_database);
   database = *found;
   return {};
 }
@@ -117,7 +117,7 @@ WEIR_DECL error_code redis_url::read_service(std::string_view& behind) {
   auto const printable = [](char c) { return c > ' ' && c < '\x7f'; };
   if (!plain || plain->empty() || plain->size() > longest ||
       !std::ranges::all_of(*plain, printable)) {
-    return errc::no_service;
+    return wrong(no_service);
   }
   service = std::move(*plain);
   behind.remove_prefix(std::min(end + 1, behind.size()));
@@ -136,21 +136,21 @@ WEIR_DECL error_code redis_url::read_files(std::string_view query) {
                        : name == "cert" ? &certificate
                        : name == "key"  ? &key_file
                                         : nullptr;
-    if (file == nullptr) return errc::unknown_option;
+    if (file == nullptr) return wrong(unknown_option);
     auto plain = unescaped(one.substr(std::min(equals + 1, one.size())));
     if (!tls || !plain || plain->empty() || plain->find('\0') != plain->npos) {
-      return errc::bad_certificate;
+      return wrong(bad_certificate);
     }
     *file = std::move(*plain);
   }
-  if (certificate.empty() != key_file.empty()) return errc::bad_certificate;
+  if (certificate.empty() != key_file.empty()) return wrong(bad_certificate);
   return {};
 }
 
 WEIR_DECL error_code redis_url::read_network(std::string_view rest) {
-  if (rest.find('#') != rest.npos) return errc::unknown_option;
+  if (rest.find('#') != rest.npos) return wrong(unknown_option);
   if (auto const query = rest.find('?'); query != rest.npos) {
-    if (query + 1 == rest.size()) return errc::unknown_option;
+    if (query + 1 == rest.size()) return wrong(unknown_option);
     if (auto const ec = read_files(rest.substr(query + 1))) return ec;
     rest = rest.substr(0, query);
   }
@@ -171,26 +171,26 @@ WEIR_DECL error_code redis_url::read_unix(std::string_view rest) {
   constexpr std::string_view option = "?db=";
   if (auto const query = rest.find('?'); query != rest.npos) {
     auto const said = rest.substr(query);
-    if (!said.starts_with(option) || said.find('&') != said.npos) return errc::unknown_option;
+    if (!said.starts_with(option) || said.find('&') != said.npos) return wrong(unknown_option);
     if (auto const ec = read_database(said.substr(option.size()))) return ec;
     rest = rest.substr(0, query);
   }
-  if (rest.find('#') != rest.npos) return errc::unknown_option;
+  if (rest.find('#') != rest.npos) return wrong(unknown_option);
   auto const slash = rest.find('/');
-  if (slash == rest.npos) return errc::bad_path;
+  if (slash == rest.npos) return wrong(bad_path);
   auto who = rest.substr(0, slash);
   if (auto const ec = read_who(who)) return ec;
-  if (!who.empty()) return errc::bad_path;
+  if (!who.empty()) return wrong(bad_path);
   auto plain = unescaped(rest.substr(slash));
   constexpr std::size_t longest = 107;  // what the system has room for
-  if (!plain || plain->size() > longest || plain->find('\0') != plain->npos) return errc::bad_path;
+  if (!plain || plain->size() > longest || plain->find('\0') != plain->npos) return wrong(bad_path);
   path = std::move(*plain);
   return {};
 }
 
 WEIR_DECL error_code redis_url::read(std::string_view url) {
   auto const start = url.find("://");
-  if (start == url.npos) return errc::no_url;
+  if (start == url.npos) return wrong(no_url);
   auto const scheme = url.substr(0, start);
   auto const rest = url.substr(start + 3);
   if (scheme == "unix" || scheme == "redis+unix") return read_unix(rest);
@@ -198,7 +198,7 @@ WEIR_DECL error_code redis_url::read(std::string_view url) {
   cluster = scheme.ends_with("+cluster");
   sentinel = scheme.ends_with("+sentinel");
   auto const* const kind = cluster ? "+cluster" : sentinel ? "+sentinel" : "";
-  if (scheme != (tls ? "rediss" : "redis") + std::string{kind}) return errc::unknown_scheme;
+  if (scheme != (tls ? "rediss" : "redis") + std::string{kind}) return wrong(unknown_scheme);
   return read_network(rest);
 }
 
