@@ -375,54 +375,47 @@ class job_run {
     core_->settle(*job);
   }
 
-  boost::asio::awaitable<void> give_back(std::shared_ptr<active_job> job) {
+  /// Ends the attempt by a command about its job. False: it was not stored.
+  template <class Command, class Tell>
+  boost::asio::awaitable<bool> end_with(std::shared_ptr<active_job> job, Command command,
+                                        Tell tell) {
     co_await gate_.leave(job);
-    error_code failed;
-    if (job->claim != 0) {
-      question<command::return_job> back{
-          {.queue = job->queue, .id = job->job.id, .fence = job->job.fence}};
-      co_await core_->ask(back, job->deadline);
-      failed = back.error;
-    } else {  // it was brought forward, and is not to wait for its own time again
-      auto const memo = gate::kept(*job);
-      question<command::snooze_job> back{{.queue = job->queue,
-                                          .id = job->job.id,
-                                          .fence = job->job.fence,
-                                          .delay = {},
-                                          .memo = memo}};
-      co_await core_->ask(back, job->deadline);
-      failed = back.error;
-    }
-    if (!lost(job, failed)) core_->tell(worker_event_kind::returned, *job);
+    command.id = job->job.id;
+    command.fence = job->job.fence;
+    question<Command> end{command};
+    co_await core_->ask(end, job->deadline);
+    bool const stored = !lost(job, end.error);
+    if (stored) tell(*end.answer);
     core_->settle(*job);
+    co_return stored;
+  }
+
+  boost::asio::awaitable<void> give_back(std::shared_ptr<active_job> job) {
+    auto const tell = [&](hint) { core_->tell(worker_event_kind::returned, *job); };
+    auto const memo = gate::kept(*job);
+    if (job->claim != 0) {
+      co_await end_with(job, command::return_job{.queue = job->queue}, tell);
+    } else {  // it was brought forward, and is not to wait for its own time again
+      co_await end_with(job, command::snooze_job{.queue = job->queue, .memo = memo}, tell);
+    }
   }
 
   boost::asio::awaitable<void> requeue(std::shared_ptr<active_job> job, std::string reason,
                                        duration delay) {
-    co_await gate_.leave(job);
     std::string const kept = reason.substr(0, limits::reason_size);
-    question<command::requeue_job> again{{.queue = job->queue,
-                                          .id = job->job.id,
-                                          .fence = job->job.fence,
-                                          .delay = delay,
-                                          .reason = kept}};
-    co_await core_->ask(again, job->deadline);
-    if (!lost(job, again.error)) {
-      bool const dead = *again.answer == requeue_outcome::dead_lettered;
+    auto const tell = [&](requeue_outcome outcome) {
+      bool const dead = outcome == requeue_outcome::dead_lettered;
       core_->tell(dead ? worker_event_kind::dead_lettered : worker_event_kind::retried, *job, kept,
                   dead ? duration{} : delay);
-    }
-    core_->settle(*job);
+    };
+    co_await end_with(
+        job, command::requeue_job{.queue = job->queue, .delay = delay, .reason = kept}, tell);
   }
 
   boost::asio::awaitable<void> bury(std::shared_ptr<active_job> job, std::string reason) {
-    co_await gate_.leave(job);
     std::string const kept = reason.substr(0, limits::reason_size);
-    question<command::bury_job> end{
-        {.queue = job->queue, .id = job->job.id, .fence = job->job.fence, .reason = kept}};
-    co_await core_->ask(end, job->deadline);
-    if (!lost(job, end.error)) core_->tell(worker_event_kind::dead_lettered, *job, kept);
-    core_->settle(*job);
+    auto const tell = [&](hint) { core_->tell(worker_event_kind::dead_lettered, *job, kept); };
+    co_await end_with(job, command::bury_job{.queue = job->queue, .reason = kept}, tell);
   }
 
   boost::asio::awaitable<void> wait_in_line(std::shared_ptr<active_job> job, std::string memo,
@@ -440,17 +433,9 @@ class job_run {
   boost::asio::awaitable<bool> snooze(std::shared_ptr<active_job> job, duration delay,
                                       std::string memo,
                                       refusing_policy by = refusing_policy::none) {
-    co_await gate_.leave(job);
-    question<command::snooze_job> later{{.queue = job->queue,
-                                         .id = job->job.id,
-                                         .fence = job->job.fence,
-                                         .delay = delay,
-                                         .memo = memo}};
-    co_await core_->ask(later, job->deadline);
-    bool const stored = !lost(job, later.error);
-    if (stored) tell_refusal(worker_event_kind::snoozed, *job, by, delay);
-    core_->settle(*job);
-    co_return stored;
+    auto const tell = [&](hint) { tell_refusal(worker_event_kind::snoozed, *job, by, delay); };
+    co_return co_await end_with(
+        job, command::snooze_job{.queue = job->queue, .delay = delay, .memo = memo}, tell);
   }
 
   /// The refused limit is the whole queue's: the queue waits, and its jobs keep their order.
