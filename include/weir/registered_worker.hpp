@@ -5,6 +5,7 @@
 #define WEIR_REGISTERED_WORKER_HPP
 
 #include "weir/command/jobs.hpp"
+#include "weir/detail/whole_number.hpp"
 #include "weir/job.hpp"
 #include "weir/job_headers.hpp"
 #include "weir/limits.hpp"
@@ -16,7 +17,6 @@
 #include <boost/uuid/string_generator.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -100,15 +100,6 @@ namespace detail {
 /// How long a record outlasts the last word of its worker.
 inline constexpr duration worker_record_life = std::chrono::hours{1};
 
-template <class Number>
-[[nodiscard]] std::optional<Number> number_of(std::string_view text) noexcept {
-  Number out{};
-  auto const* const end = text.data() + text.size();
-  auto const [at, ec] = std::from_chars(text.data(), end, out);
-  if (ec != std::errc{} || at != end) return std::nullopt;
-  return out;
-}
-
 /// Reads the record of a worker. What is missing, or cannot be read, stays as it is by default.
 class worker_record_reader {
  public:
@@ -119,7 +110,7 @@ class worker_record_reader {
   }
   template <class Number>
   [[nodiscard]] Number number(std::string_view name) const {
-    return number_of<Number>(fields_.find(name).value_or(std::string_view{})).value_or(Number{});
+    return whole_number<Number>(fields_.find(name).value_or(std::string_view{})).value_or(Number{});
   }
   [[nodiscard]] duration time(std::string_view name) const {
     return duration{std::max<duration::rep>(number<duration::rep>(name), 0)};
@@ -140,7 +131,7 @@ class worker_record_reader {
   std::vector<quota> out;
   from.each("rate", [&out](std::string_view tokens, std::string_view rest) {
     worker_record_reader const more{rest};
-    auto const n = number_of<std::uint64_t>(tokens).value_or(0);
+    auto const n = whole_number<std::uint64_t>(tokens).value_or(0);
     out.push_back(quota::per(n, more.time("per")).burst(more.number<std::uint64_t>("burst")));
   });
   return out;
@@ -180,7 +171,7 @@ class worker_record_reader {
     out.queues.push_back(std::move(q));
   });
   from.each("shards", [&out](std::string_view number, std::string_view) {
-    if (auto const n = detail::number_of<std::uint32_t>(number)) out.shards.push_back(*n);
+    if (auto const n = detail::whole_number<std::uint32_t>(number)) out.shards.push_back(*n);
   });
   from.each("kinds", [&out](std::string_view kind, std::string_view value) {
     detail::worker_record_reader const more{value};

@@ -4,6 +4,8 @@
 #ifndef WEIR_CONSOLE_QUERY_HPP
 #define WEIR_CONSOLE_QUERY_HPP
 
+#include "weir/detail/whole_number.hpp"
+
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -104,11 +106,7 @@ class query {
   }
   /// A parameter that is a number; 0: it is none.
   [[nodiscard]] std::uint64_t number(std::string_view name) const noexcept {
-    auto const& text = at(name);
-    std::uint64_t out = 0;
-    auto const* const end = text.data() + text.size();
-    auto const [ptr, ec] = std::from_chars(text.data(), end, out);
-    return ec == std::errc{} && ptr == end ? out : 0;
+    return whole_number<std::uint64_t>(at(name)).value_or(0);
   }
 
  private:

@@ -4,13 +4,16 @@
 #ifndef WEIR_RULE_JOB_CURSOR_HPP
 #define WEIR_RULE_JOB_CURSOR_HPP
 
+#include "weir/detail/whole_number.hpp"
 #include "weir/job.hpp"
 
 #include <boost/algorithm/hex.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,6 +39,13 @@ inline constexpr std::size_t records_per_page = 1000;
   } catch (boost::algorithm::hex_decode_error const&) {
     return std::nullopt;
   }
+}
+
+/// The number that the cursor of a page of dead letters is; 0 at the beginning. Empty: no page gave
+/// this cursor.
+[[nodiscard]] inline std::optional<std::uint64_t> number_of_cursor(std::string_view cursor) {
+  constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+  return cursor.empty() ? 0 : weir::detail::whole_number<std::uint64_t>(cursor, most);
 }
 
 /// The cursor of a listing by id that goes on after this one.

@@ -17,14 +17,12 @@
 #include "weir/time.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -308,18 +306,14 @@ class job_machine : public job_moves<Rows> {
 
   /// Error: `invalid_option` for a cursor that no page gave.
   result<job_page> apply(command::list_dead_letters const& c, time_point now) {
-    std::uint64_t after = 0;
-    auto const* const end = c.cursor.data() + c.cursor.size();
-    if (!c.cursor.empty()) {
-      auto const [at, ec] = std::from_chars(c.cursor.data(), end, after);
-      if (ec != std::errc{} || at != end) return errc::invalid_option;
-    }
+    auto const after = rule::number_of_cursor(c.cursor);
+    if (!after) return errc::invalid_option;
     job_page page;
     auto* const q = rows_.find_queue(c.queue);
     if (q == nullptr) return page;
-    auto last = after;
+    auto last = *after;
     answer_room room;
-    bool const rest = rows_.each_dead(*q, after, c.limit, [&](std::uint64_t death, auto&& r) {
+    bool const rest = rows_.each_dead(*q, *after, c.limit, [&](std::uint64_t death, auto&& r) {
       if (page.jobs.size() == c.limit || (r && !room.take(r->text_bytes()))) return false;
       if (r) page.jobs.push_back(describe(*r, now));
       last = std::max(last, death);

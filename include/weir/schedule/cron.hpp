@@ -4,6 +4,7 @@
 #ifndef WEIR_SCHEDULE_CRON_HPP
 #define WEIR_SCHEDULE_CRON_HPP
 
+#include "weir/detail/whole_number.hpp"
 #include "weir/time.hpp"
 
 #include <boost/system/result.hpp>
@@ -11,7 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -319,7 +319,7 @@ class cron_expression::parser {
     }
     unsigned step = 1;
     if (slash != std::string_view::npos) {
-      auto const n = digits(text.substr(slash + 1));
+      auto const n = detail::whole_number<unsigned>(text.substr(slash + 1));
       if (!n || *n == 0) return fail(text.substr(slash + 1), "the step is no number above 0"), 0;
       if (*n > r.last) return fail(text.substr(slash + 1), "the step is beyond the range"), 0;
       step = *n;
@@ -335,14 +335,14 @@ class cron_expression::parser {
   void nth(std::string_view text, std::size_t hash, range const& r) {
     auto const day = number(text.substr(0, hash), r);
     if (!day) return;
-    auto const n = digits(text.substr(hash + 1));
+    auto const n = detail::whole_number<unsigned>(text.substr(hash + 1));
     if (!n || *n == 0 || *n > 5) return fail(text.substr(hash + 1), "no number from 1 to 5");
     auto& of_day = made_.nth_.at(*day % 7);
     of_day = static_cast<std::uint8_t>(of_day | 1U << *n);
   }
 
   [[nodiscard]] std::optional<unsigned> number(std::string_view text, range const& r) {
-    if (auto const n = digits(text)) {
+    if (auto const n = detail::whole_number<unsigned>(text)) {
       if (*n >= r.first && *n <= last_of(r)) return n;
       fail(text, "beyond the range of this field");
       return std::nullopt;
@@ -363,14 +363,6 @@ class cron_expression::parser {
   /// Sunday is 0 and 7.
   [[nodiscard]] static unsigned last_of(range const& r) {
     return r.field == cron_field::day_of_week ? 7 : r.last;
-  }
-
-  [[nodiscard]] static std::optional<unsigned> digits(std::string_view text) {
-    unsigned n = 0;
-    auto const* const end = text.data() + text.size();
-    auto const [at, ec] = std::from_chars(text.data(), end, n);
-    if (text.empty() || ec != std::errc{} || at != end) return std::nullopt;
-    return n;
   }
 
   [[nodiscard]] static bool same(std::string_view text, std::string_view upper) {

@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,7 +23,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -297,12 +295,7 @@ struct postgres_jobs {
     return rule::id_of_cursor(c.cursor);
   }
   static std::optional<std::int64_t> cursor(command::list_dead_letters const& c) noexcept {
-    std::int64_t after = 0;
-    auto const* const end = c.cursor.data() + c.cursor.size();
-    if (c.cursor.empty()) return after;
-    auto const [at, ec] = std::from_chars(c.cursor.data(), end, after);
-    if (ec != std::errc{} || at != end || after < 0) return std::nullopt;
-    return after;
+    return rule::number_of_cursor(c.cursor);
   }
 
  private:

@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_REDIS_CALL_HPP
 #define WEIR_STORE_REDIS_CALL_HPP
 
+#include "weir/detail/whole_number.hpp"
 #include "weir/rule/shards.hpp"
 #include "weir/store/redis/resp.hpp"
 #include "weir/store/redis/script.hpp"
@@ -19,7 +20,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -77,11 +77,8 @@ class redis_names {
     auto const end = key.find('}');
     auto const begin = key.find_last_of(':', end) + 1;
     if (end == key.npos || begin == 0) return std::nullopt;
-    std::uint32_t out = 0;
-    auto const* const last = key.data() + end;
-    auto const [at, ec] = std::from_chars(key.data() + begin, last, out);
-    if (ec != std::errc{} || at != last || out >= shards()) return std::nullopt;
-    if (!key.starts_with(head(out))) return std::nullopt;
+    auto const out = whole_number<std::uint32_t>(key.substr(begin, end - begin));
+    if (!out || *out >= shards() || !key.starts_with(head(*out))) return std::nullopt;
     return out;
   }
 

@@ -4,11 +4,11 @@
 #ifndef WEIR_STORE_REDIS_CLUSTER_MAP_HPP
 #define WEIR_STORE_REDIS_CLUSTER_MAP_HPP
 
+#include "weir/detail/whole_number.hpp"
 #include "weir/store/redis/resp.hpp"
 
 #include <boost/crc.hpp>
 
-#include <charconv>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -40,15 +39,6 @@ struct redis_place {
   auto operator<=>(redis_place const&) const = default;
 };
 
-template <class Number>
-[[nodiscard]] std::optional<Number> redis_number(std::string_view text, Number most) noexcept {
-  Number value{};
-  auto const* const end = text.data() + text.size();
-  auto const [at, ec] = std::from_chars(text.data(), end, value);
-  if (ec != std::errc{} || at != end || value > most) return std::nullopt;
-  return value;
-}
-
 /// A node may leave out its host, or not know it: then it is where we asked.
 [[nodiscard]] inline std::string redis_host(std::string_view told, std::string_view asked) {
   return std::string{told.empty() || told == "?" ? asked : told};
@@ -63,7 +53,7 @@ template <class Number>
   auto where = refusal.substr(second + 1);
   auto const colon = where.rfind(':');
   if (colon == where.npos) return std::nullopt;
-  auto const port = redis_number<std::uint16_t>(where.substr(colon + 1), 65'535);
+  auto const port = whole_number<std::uint16_t>(where.substr(colon + 1));
   if (!port || *port == 0) return std::nullopt;
   return redis_place{redis_host(where.substr(0, colon), asked), *port};
 }
@@ -121,8 +111,8 @@ inline std::optional<redis_cluster_map> redis_cluster_map::read(std::span<redis_
     auto const* const last_text = next(2, kind::number);
     if (first_text == nullptr || last_text == nullptr) return {};
     constexpr auto top = static_cast<std::uint16_t>(redis_slots - 1);
-    auto const first = redis_number<std::uint16_t>(*first_text, top);
-    auto const last = redis_number<std::uint16_t>(*last_text, top);
+    auto const first = whole_number<std::uint16_t>(*first_text, top);
+    auto const last = whole_number<std::uint16_t>(*last_text, top);
     if (!first || !last || *first > *last) return {};
     bool is_master = true;
     while (next(2, kind::array) != nullptr) {
@@ -131,7 +121,7 @@ inline std::optional<redis_cluster_map> redis_cluster_map::read(std::span<redis_
       if (host == nullptr && next(3, kind::null) != nullptr) host = &nowhere;
       auto const* const port_text = next(3, kind::number);
       if (host == nullptr || port_text == nullptr) return {};
-      auto const port = redis_number<std::uint16_t>(*port_text, 65'535);
+      auto const port = whole_number<std::uint16_t>(*port_text);
       if (!port) return {};
       while (!rest.empty() && rest.front().depth > 2) rest = rest.subspan(1);
       bool const serves = std::exchange(is_master, false);

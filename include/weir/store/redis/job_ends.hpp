@@ -15,11 +15,10 @@
 #include "weir/store/redis/script.hpp"
 #include "weir/store/redis/script/generated.hpp"
 
-#include <charconv>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <system_error>
 #include <type_traits>
 
 // What holders do with their leases, and how jobs end.
@@ -127,14 +126,10 @@ inline result<cancel_outcome> decode(command::cancel_job const&, redis_reply& r)
 /// Error: `invalid_option` for a cursor that no page gave.
 inline result<redis_call> encode(redis_names const& names, command::list_dead_letters const& c,
                                  redis_now now) {
-  std::int64_t after = 0;
-  auto const* const end = c.cursor.data() + c.cursor.size();
-  if (!c.cursor.empty()) {
-    auto const [at, ec] = std::from_chars(c.cursor.data(), end, after);
-    if (ec != std::errc{} || at != end || after < 0) return errc::invalid_option;
-  }
+  auto const after = rule::number_of_cursor(c.cursor);
+  if (!after) return errc::invalid_option;
   auto out = queue_call(lua::list_dead_letters(), names, c, now);
-  out.arg(after).arg(c.limit);
+  out.arg(*after).arg(c.limit);
   return out;
 }
 inline result<job_page> decode(command::list_dead_letters const&, redis_reply& r) {
@@ -149,18 +144,14 @@ inline result<job_page> decode(command::list_dead_letters const&, redis_reply& r
 /// that no page gave.
 inline result<redis_call> encode(redis_names const& names, command::list_jobs const& c,
                                  redis_now now) {
-  std::int64_t score = 0;
-  auto member = c.cursor;
-  if (!c.cursor.empty()) {
-    auto const* const end = c.cursor.data() + c.cursor.size();
-    auto const [at, ec] = std::from_chars(c.cursor.data(), end, score);
-    if (ec != std::errc{} || score < 0 || at == end || *at != ':') return errc::invalid_option;
-    member.remove_prefix(static_cast<std::size_t>(at + 1 - c.cursor.data()));
-  }
-  auto const after = rule::cursor_bytes(member);
-  if (!after || after->empty() != c.cursor.empty()) return errc::invalid_option;
+  auto const size = c.cursor.size();
+  auto const colon = std::min(c.cursor.find(':'), size);
+  auto const score = rule::number_of_cursor(c.cursor.substr(0, colon));
+  auto const after = rule::cursor_bytes(c.cursor.substr(std::min(colon + 1, size)));
+  bool const whole = score && after && (size == 0 || (colon != 0 && !after->empty()));
+  if (!whole) return errc::invalid_option;
   auto out = queue_call(lua::list_jobs(), names, c, now);
-  out.arg(static_cast<unsigned>(c.state)).arg(c.limit).arg(score).arg(*after);
+  out.arg(static_cast<unsigned>(c.state)).arg(c.limit).arg(*score).arg(*after);
   return out;
 }
 inline result<job_page> decode(command::list_jobs const&, redis_reply& r) {

@@ -5,6 +5,7 @@
 #define WEIR_STORE_REDIS_SENTINEL_HPP
 
 #include "weir/detail/explained.hpp"
+#include "weir/detail/whole_number.hpp"
 #include "weir/error.hpp"
 #include "weir/store/redis/cluster_map.hpp"
 #include "weir/store/redis/question.hpp"
@@ -29,7 +30,7 @@ namespace weir::detail {
   constexpr std::size_t longest = 255;
   if (answer.size() != 3 || answer[0].data_type != redis_kind::array) return std::nullopt;
   auto const& host = answer[1];
-  auto const port = redis_number<std::uint16_t>(answer[2].value, 65'535);
+  auto const port = whole_number<std::uint16_t>(answer[2].value);
   bool const texts =
       host.data_type == redis_kind::blob_string && answer[2].data_type == redis_kind::blob_string;
   if (!texts || host.value.empty() || host.value.size() > longest || !port || *port == 0) {

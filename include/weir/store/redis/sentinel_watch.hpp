@@ -6,6 +6,7 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
+#include "weir/detail/whole_number.hpp"
 #include "weir/error.hpp"
 #include "weir/store/redis/address.hpp"
 #include "weir/store/redis/cluster_map.hpp"
@@ -36,7 +37,7 @@ namespace weir::detail {
   std::string host;
   std::string port;
   words >> name >> host >> port >> host >> port;
-  auto const number = redis_number<std::uint16_t>(port, 65'535);
+  auto const number = whole_number<std::uint16_t>(port);
   if (!words || name != service || !number || *number == 0) return std::nullopt;
   return redis_place{host, *number};
 }

@@ -63,8 +63,6 @@ struct redis_url {
   static error_code wrong(std::string_view text) noexcept {
     return explained(errc::invalid_option, text);
   }
-  template <class Number>
-  static std::optional<Number> whole(std::string_view text) noexcept;
   static std::optional<std::string> unescaped(std::string_view text);
   [[nodiscard]] result<place> read_place(std::string_view text) const;
   error_code read_who(std::string_view& url);

@@ -5,6 +5,7 @@
 #define WEIR_STORE_REDIS_URL_READER_HPP
 
 #include "weir/detail/config.hpp"
+#include "weir/detail/whole_number.hpp"
 #include "weir/error.hpp"
 #include "weir/store/redis/url.hpp"
 
@@ -19,15 +20,6 @@
 #include <utility>
 
 namespace weir::detail {
-
-template <class Number>
-std::optional<Number> redis_url::whole(std::string_view text) noexcept {
-  Number value{};
-  auto const* const end = text.data() + text.size();
-  auto const [at, ec] = std::from_chars(text.data(), end, value);
-  if (text.empty() || ec != std::errc{} || at != end) return std::nullopt;
-  return value;
-}
 
 WEIR_DECL std::optional<std::string> redis_url::unescaped(std::string_view text) {
   std::string out;
@@ -69,7 +61,7 @@ WEIR_DECL result<redis_url::place> redis_url::read_place(std::string_view text) 
   auto const printable = [](char c) { return c > ' ' && c < '\x7f'; };
   if (!plain || plain->empty() || !std::ranges::all_of(*plain, printable)) return wrong(bad_host);
   if (!named) return place{std::move(*plain), sentinel ? usual_sentinel_port : usual_port};
-  auto const number = whole<std::uint16_t>(port);
+  auto const number = whole_number<std::uint16_t>(port);
   if (!number || *number == 0) return wrong(bad_port);
   return place{std::move(*plain), *number};
 }
@@ -92,8 +84,8 @@ WEIR_DECL error_code redis_url::read_who(std::string_view& url) {
 
 WEIR_DECL error_code redis_url::read_database(std::string_view number) {
   constexpr std::uint32_t most = 65'535;
-  auto const found = whole<std::uint32_t>(number);
-  if (!found || *found > (cluster ? 0 : most)) return wrong(bad_database);
+  auto const found = whole_number(number, cluster ? 0 : most);
+  if (!found) return wrong(bad_database);
   database = *found;
   return {};
 }
