@@ -4,10 +4,7 @@
 #ifndef WEIR_STORE_POSTGRES_LISTENER_HPP
 #define WEIR_STORE_POSTGRES_LISTENER_HPP
 
-#include "weir/backoff/capped.hpp"
-#include "weir/backoff/exponential.hpp"
-#include "weir/backoff/jittered.hpp"
-#include "weir/detail/os_entropy.hpp"
+#include "weir/detail/reconnect_pace.hpp"
 #include "weir/error.hpp"
 #include "weir/store/postgres/options.hpp"
 #include "weir/store/postgres/socket.hpp"
@@ -168,7 +165,7 @@ class postgres_listener {
     bool const wordy = s->besides() > postgres_allowance::others;
     if (!good || broken_ || wordy || PQstatus(c) == CONNECTION_BAD) return lost();
     if (unanswered_ == 0 && !std::exchange(listening_, true)) {
-      failures_ = 0;
+      pace_.reset();
       owner_.listening();
     }
     if (s != current_ || !wanted_) return;
@@ -195,8 +192,7 @@ class postgres_listener {
   void lost() {
     forget();
     if (!wanted_) return;
-    waited_ = backoff_(failures_++, waited_, os_entropy()[0]);
-    timer_.set(saturating_add(timer_.now(), waited_), [this, keep = lives()] {
+    timer_.set(saturating_add(timer_.now(), pace_.next()), [this, keep = lives()] {
       if (wanted_ && !current_) open();
     });
   }
@@ -216,10 +212,7 @@ class postgres_listener {
   postgres_strand strand_;
   postgres_timer timer_;
   session current_;
-  jittered_backoff<capped_backoff<exponential_backoff>, equal_jitter> backoff_{
-      capped_backoff{exponential_backoff{std::chrono::milliseconds{20}}, std::chrono::seconds{5}}};
-  duration waited_{};
-  std::uint32_t failures_ = 0;
+  reconnect_pace pace_{std::chrono::milliseconds{20}, std::chrono::seconds{5}};
   unsigned unanswered_ = 0;
   bool wanted_ = false;
   bool ready_ = false;

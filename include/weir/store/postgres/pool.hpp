@@ -4,12 +4,9 @@
 #ifndef WEIR_STORE_POSTGRES_POOL_HPP
 #define WEIR_STORE_POSTGRES_POOL_HPP
 
-#include "weir/backoff/capped.hpp"
-#include "weir/backoff/exponential.hpp"
-#include "weir/backoff/jittered.hpp"
 #include "weir/detail/explained.hpp"
-#include "weir/detail/os_entropy.hpp"
 #include "weir/detail/outage.hpp"
+#include "weir/detail/reconnect_pace.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/store/postgres/call.hpp"
@@ -323,7 +320,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
 
   void connected(bool waits) override {
     lanes_[waits ? 1 : 0].opening = false;
-    failures_ = 0;
+    pace_.reset();
     next_attempt_ = {};
     state_.recovered();
   }
@@ -356,9 +353,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
       of.links = left[i];
       if (connected) continue;
       of.opening = false;
-      auto const entropy = os_entropy()[0];
-      waited_ = backoff_(failures_++, waited_, entropy);
-      next_attempt_ = saturating_add(retry_.now(), waited_);
+      next_attempt_ = saturating_add(retry_.now(), pace_.next());
       if (!best_exists(of)) fail(of, why);
     }
     if (!closed_) pump();
@@ -457,8 +452,7 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   postgres_turns turns_;
   std::array<lane, 2> lanes_;
   std::vector<std::shared_ptr<postgres_link>> links_;
-  jittered_backoff<capped_backoff<exponential_backoff>, equal_jitter> backoff_{
-      capped_backoff{exponential_backoff{std::chrono::milliseconds{20}}, std::chrono::seconds{2}}};
+  reconnect_pace pace_{std::chrono::milliseconds{20}, std::chrono::seconds{2}};
   postgres_timer retry_;
   postgres_timer prod_;
   postgres_timer again_;                   // to go on tidying
@@ -466,8 +460,6 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
   std::uint64_t asked_ = 0;                // commands, since then
   std::uint64_t stride_ = tidied_at_once;  // after so many it is begun again
   steady_time next_attempt_{};
-  duration waited_{};
-  std::uint32_t failures_ = 0;
   std::uint64_t renewals_ = 0;
   std::atomic<bool> told_{false};
   outage state_;

@@ -6,11 +6,11 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
+#include "weir/detail/reconnect_pace.hpp"
 #include "weir/error.hpp"
 #include "weir/log.hpp"
 #include "weir/store/redis/dial.hpp"
 #include "weir/store/redis/options.hpp"
-#include "weir/store/redis/pace.hpp"
 #include "weir/store/redis/session.hpp"
 #include "weir/time.hpp"
 
@@ -144,7 +144,7 @@ class redis_hint_line final : public redis_session_owner,
   }
 
   void retry() {
-    pause_.start(strand_, saturating_add(system_clock{}.steady_now(), pace_.next(options_)),
+    pause_.start(strand_, saturating_add(system_clock{}.steady_now(), pace_.next()),
                  [self = shared_from_this()] { self->connect(); });
   }
 
@@ -156,7 +156,7 @@ class redis_hint_line final : public redis_session_owner,
   std::weak_ptr<redis_session> session_;
   bool closed_ = false;
   bool told_ = false;  // that there are none
-  redis_pace pace_;
+  reconnect_pace pace_{options_.least_reconnect_wait, options_.longest_reconnect_wait};
   alarm<system_clock> pause_;
 };
 

@@ -7,6 +7,7 @@
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
 #include "weir/detail/outage.hpp"
+#include "weir/detail/reconnect_pace.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/limits.hpp"
@@ -22,7 +23,6 @@
 #include "weir/store/redis/dial.hpp"
 #include "weir/store/redis/hosts.hpp"
 #include "weir/store/redis/options.hpp"
-#include "weir/store/redis/pace.hpp"
 #include "weir/store/redis/question.hpp"
 #include "weir/store/redis/reply.hpp"
 #include "weir/store/redis/request.hpp"
@@ -294,7 +294,7 @@ class redis_link final : public redis_backend,
     if (now > saturating_add(renewed_at_, 2 * options_.longest_reconnect_wait)) {
       renewal_pace_.reset();
     }
-    pause_.start(strand_, saturating_add(now, renewal_pace_.next(options_)),
+    pause_.start(strand_, saturating_add(now, renewal_pace_.next()),
                  [self = shared_from_this()] { self->renew(); });
   }
 
@@ -514,7 +514,7 @@ class redis_link final : public redis_backend,
   }
 
   void retry() {
-    pause_.start(strand_, saturating_add(system_clock{}.steady_now(), pace_.next(options_)),
+    pause_.start(strand_, saturating_add(system_clock{}.steady_now(), pace_.next()),
                  [self = shared_from_this()] { self->connect(); });
     if (auto const board = board_.lock()) board->ended(*this);
   }
@@ -607,7 +607,7 @@ class redis_link final : public redis_backend,
   redis_unconfirmed unconfirmed_;
   boost::unordered_flat_set<redis_script const*> taught_;  // being sent
   redis_known_scripts known_;
-  redis_pace pace_;
+  reconnect_pace pace_{options_.least_reconnect_wait, options_.longest_reconnect_wait};
   redis_target target_;    // of the session
   bool found_ = false;     // the session was up
   std::size_t tried_ = 0;  // hosts that were left since then
@@ -616,7 +616,7 @@ class redis_link final : public redis_backend,
   steady_time renewed_at_ = steady_time::min();
   boost::unordered_flat_map<redis_script const*, steady_time> alone_until_;
   redis_known_scripts alone_;  // at the moment
-  redis_pace renewal_pace_;
+  reconnect_pace renewal_pace_{options_.least_reconnect_wait, options_.longest_reconnect_wait};
   std::shared_ptr<redis_sentinel_watch> watch_;
   std::optional<redis_place> moved_to_;  // while no session was up
   alarm<system_clock> pause_;

@@ -6,6 +6,7 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
+#include "weir/detail/reconnect_pace.hpp"
 #include "weir/detail/whole_number.hpp"
 #include "weir/error.hpp"
 #include "weir/store/redis/address.hpp"
@@ -13,7 +14,6 @@
 #include "weir/store/redis/dial.hpp"
 #include "weir/store/redis/hosts.hpp"
 #include "weir/store/redis/options.hpp"
-#include "weir/store/redis/pace.hpp"
 #include "weir/store/redis/session.hpp"
 #include "weir/time.hpp"
 
@@ -129,7 +129,7 @@ class redis_sentinel_watch final : public redis_session_owner,
   void retry() {
     if (closed_) return;
     hosts_.next();
-    pause_.start(strand_, saturating_add(system_clock{}.steady_now(), pace_.next(options_)),
+    pause_.start(strand_, saturating_add(system_clock{}.steady_now(), pace_.next()),
                  [self = shared_from_this()] { self->connect(); });
   }
 
@@ -141,7 +141,7 @@ class redis_sentinel_watch final : public redis_session_owner,
   std::weak_ptr<redis_session> session_;
   redis_target target_;
   bool closed_ = false;
-  redis_pace pace_;
+  reconnect_pace pace_{options_.least_reconnect_wait, options_.longest_reconnect_wait};
   alarm<system_clock> pause_;
 };
 

@@ -1,11 +1,10 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-#ifndef WEIR_STORE_REDIS_PACE_HPP
-#define WEIR_STORE_REDIS_PACE_HPP
+#ifndef WEIR_DETAIL_RECONNECT_PACE_HPP
+#define WEIR_DETAIL_RECONNECT_PACE_HPP
 
 #include "weir/id_source.hpp"
-#include "weir/store/redis/options.hpp"
 #include "weir/time.hpp"
 
 #include <algorithm>
@@ -15,10 +14,12 @@ namespace weir::detail {
 
 /// How long to wait before the next attempt to connect: doubled each time, and half of it random,
 /// so that not all clients come back at once.
-class redis_pace {
+class reconnect_pace {
  public:
-  [[nodiscard]] duration next(redis_options const& o) {
-    waited_ = std::clamp(2 * waited_, o.least_reconnect_wait, o.longest_reconnect_wait);
+  reconnect_pace(duration least, duration longest) : least_{least}, longest_{longest} {}
+
+  [[nodiscard]] duration next() {
+    waited_ = std::clamp(2 * waited_, least_, longest_);
     auto const half = waited_ / 2;
     return half + duration{static_cast<duration::rep>(
                       ids_.entropy() % static_cast<std::uint64_t>(half.count() + 1))};
@@ -27,6 +28,8 @@ class redis_pace {
   void reset() noexcept { waited_ = {}; }
 
  private:
+  duration least_;
+  duration longest_;
   id_source ids_;
   duration waited_{};
 };
