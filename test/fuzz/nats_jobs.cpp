@@ -79,7 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
   auto const text = in.rest();
   auto const cut =
       text.size() < 2 ? std::size_t{0} : static_cast<unsigned char>(text[0]) * text.size() / 256;
-  // What is damaged on the way its checksum shows, so it has the right one here.
+  // Its checksum shows damage on the way, so it has the right one here.
   auto const message = detail::nats_log_message(text);
   check_image(text.substr(cut), detail::nats_log_message(text.substr(0, cut)), now);
   check_image(text, message, now);

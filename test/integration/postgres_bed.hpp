@@ -73,7 +73,7 @@ inline constexpr char taken_keys[] =
     "NULL "
     "WHEN k.until IS NULL THEN j.id IS NOT NULL ELSE k.until > weir.clock() END";
 
-/// What version 7 has changed, as it was in 6. The functions of that are not there.
+/// Gives a database the tables of version 6, without its functions.
 inline constexpr char as_version_6[] = R"(
 CREATE TABLE weir.was AS SELECT k.queue, k.run, k.key, k.owner, k.until FROM weir.keys k
   WHERE k.owner IS NOT NULL;

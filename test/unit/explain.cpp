@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// What a program is told of why a job does not run. The reasons one by one are tried by
+// A program asks why a job does not run. The reasons one by one are tried by
 // test/integration/console/weirctl.py, on every store.
 
 #include "weir/explain.hpp"

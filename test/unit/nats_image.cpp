@@ -84,7 +84,7 @@ image made(nats_job_replica const& of, std::size_t part_size = nats_image_record
   return out;
 }
 
-/// What the fuzz target of jobs starts from, as this version of weir writes it.
+/// The inputs that the fuzz target of jobs starts from, as this version of weir writes it.
 std::string written(std::string const& name) {
   std::ifstream in{std::string{WEIR_FUZZ_CORPUS "/nats_jobs/"} + name, std::ios::binary};
   std::string bytes{std::istreambuf_iterator<char>{in}, {}};

@@ -119,7 +119,7 @@ struct schedule_place {
 inline constexpr std::string_view places_queue = companion_prefix;
 inline constexpr std::string_view place_kind = "weir.schedule.place";
 
-/// What `read` gives; empty if it throws, because a text is not as it expects.
+/// The value that `read` gives; empty if it throws, because a text is not as it expects.
 template <class Read>
 [[nodiscard]] auto read_or_none(Read read) -> decltype(read()) {
   try {
@@ -242,7 +242,7 @@ template <class T>
   return j.dump();
 }
 
-/// What was encoded. Empty: the payload is none, or none that can be read here.
+/// The value that was encoded. Empty: the payload is none, or none that can be read here.
 template <class T>
 [[nodiscard]] std::optional<T> decode_record(std::string_view payload) {
   if (nested_too_deep(payload)) return std::nullopt;

@@ -265,7 +265,7 @@ class nats_command_reader {
     } else {
       C c{};
       values_(c);
-      // What the rule does not allow was never asked for: nobody executes it.
+      // Nobody executes something that the rule does not allow: it was never asked for.
       return from_.good() && !rule::validate(c) && f(std::as_const(c), told);
     }
   }

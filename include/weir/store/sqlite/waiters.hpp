@@ -98,7 +98,7 @@ class sqlite_waiters {
       settle(line, tables, now);
       line = next;
     }
-    // Whose it was is not known.
+    // The count does not tell whose it was.
     if (std::exchange(cancels_seen_, tables.cancels()) != tables.cancels()) {
       cancels_.wake_all();
       woke_ = true;
