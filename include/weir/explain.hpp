@@ -48,6 +48,7 @@ inline boost::asio::awaitable<result<std::optional<job_explanation>>> explain_jo
 /// its workers know. It changes nothing.
 ///
 ///     auto const why = co_await weir::async_explain(queue, "mail", id);
+///     if (!why) co_return;  // there is no record of it
 ///     for (auto const& [code, text] : why->because) std::cout << text << '\n';
 ///
 /// It asks the store two to seven questions, one more for each shard, and up to nine more where

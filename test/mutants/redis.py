@@ -56,7 +56,7 @@ MUTANTS = [
     ("cancels_what_runs", "a job that runs is cancelled unasked",
      *in_lua("if state == LEASED and ARGV[5] == '0' then", "if false then"), JOBS),
     ("cancel_tells_nobody", "who runs a job that is cancelled is not told",
-     *in_lua("if state == LEASED then tell(ARGV[3], ARGV[3] .. ':' .. j.holder) end", ""), JOBS),
+     *in_lua("if state == LEASED then tell(ARGV[6], ARGV[6] .. ':' .. j.holder) end", ""), JOBS),
     ("shorter_hold_wins", "a hold for at least so long ends a longer one",
      *in_lua("ARGV[5] == '1' and snoozed or 0", "0"), JOBS),
     ("what_runs_gives_way", "a running job is replaced",

@@ -42,9 +42,9 @@ struct store_port<> {
   virtual void drop() noexcept = 0;
 
   boost::asio::any_io_executor executor;
-  std::uint32_t shards = 1;   ///< of its queues
-  bool executes_now = false;  ///< in the calling thread: `now`, never `start`
-  bool has_hints = false;     ///< executes the command of the list that waits for an event
+  std::uint32_t shards = 1;               ///< of its queues
+  bool executes_now = false;              ///< in the calling thread: `now`, never `start`
+  bool has_hints = false;                 ///< executes a command of the list by which it polls less
   std::shared_ptr<context_gate> gate{};   ///< of its context; null: that outlives all use
   std::function<error_code()> failure{};  ///< why it cannot be used now; empty: it does not say
 };
@@ -112,7 +112,7 @@ struct store_port_of<Store, Port, C, Rest...> : store_port_of<Store, Port, Rest.
   }
 };
 
-/// Any store that executes these commands, but perhaps not the one that waits for an event. A
+/// Any store that executes these commands, but perhaps not those that wait for an event. A
 /// handle: copies share the store's own handle.
 template <class... Cs>
 class any_store {
@@ -134,7 +134,9 @@ class any_store {
         return last.over ? error_code{} : last.error;
       };
     }
-    port->has_hints = ((command::waits_for_event<Cs> && executes<Store, Cs>) || ...);
+    port->has_hints = ((command::waits_for_event<Cs> && executes<Store, Cs> &&
+                        !std::same_as<Cs, command::await_cancel>) ||
+                       ...);
     return any_store{std::move(port)};
   }
 
@@ -149,7 +151,7 @@ class any_store {
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return port_->shards; }
   /// Does it execute its steps in the calling thread? Then they are given to `execute`.
   [[nodiscard]] bool executes_now() const noexcept { return port_->executes_now; }
-  /// Does it execute the command that waits for an event?
+  /// Does it tell of permits, or of jobs, that somebody waits for?
   [[nodiscard]] bool has_hints() const noexcept { return port_->has_hints; }
 
   /// Why the store cannot be used at the moment, as far as it says; empty: nothing is known.

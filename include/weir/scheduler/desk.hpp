@@ -82,7 +82,8 @@ class schedule_desk {
     auto start = [by, kept](auto handler) { by->store_.start(kept->get(), std::move(handler)); };
     auto asked = attempt<typename C::result>(any_clock::of(system_clock{}), steady_time::max(),
                                              kept, std::move(start));
-    co_return (co_await std::move(asked)).value();
+    auto got = co_await std::move(asked);
+    co_return std::move(got).value();
   }
 
   /// A schedule where it is.

@@ -42,22 +42,27 @@ class lease_renewer {
     };
   }
 
-  /// Renews all leases whenever a job of the worker was cancelled: which one it was, that tells.
-  /// Without memory for it, it shows at the next renewal.
+  /// Renews all leases when a job of the worker was cancelled: which one it was, that tells. They
+  /// are renewed once a second however many are. Where nobody can tell of them, they show at the
+  /// next renewal, and from there on it is asked for again.
   static void await_cancels(std::shared_ptr<lease_renewer> const& self) noexcept try {
     auto told = [weak = std::weak_ptr<lease_renewer>{self}, signal = self->cancel_](error_code ec,
                                                                                     hint) {
       auto const renewer = weak.lock();
-      if (ec || !renewer || renewer->stopped_) return;
+      if (!renewer || renewer->stopped_) return;
+      renewer->awaits_ = false;
+      if (ec) return;
       await_cancels(renewer);  // first: what is cancelled meanwhile is told again
       renewer->renew_all();
     };
+    self->awaits_ = true;
     auto& core = *self->core_;
     core.store.start(
         command::await_cancel{core.holder},
         boost::asio::bind_cancellation_slot(
             self->cancel_->slot(), boost::asio::bind_executor(core.strand, std::move(told))));
   } catch (...) {
+    self->awaits_ = false;
   }
 
   /// To be called when a job was added.
@@ -67,8 +72,8 @@ class lease_renewer {
 
   void stop() {
     stopped_ = true;
-    cancel_->emit(boost::asio::cancellation_type::terminal);
     poke_->notify();
+    cancel_->emit(boost::asio::cancellation_type::terminal);
   }
 
   /// Without memory it begins again: leases depend on it.
@@ -123,9 +128,10 @@ class lease_renewer {
 
   void renew_all() {
     auto const now = core_->clock.steady_now();
+    all_renewed_at_ = std::max(now, saturating_add(all_renewed_at_, progress_pace));
     for (auto const& job : core_->active) {
       job->renew_again = job->renewing;
-      if (!job->renewing) job->renew_at = now;
+      if (!job->renewing) job->renew_at = std::min(job->renew_at, all_renewed_at_);
     }
     poke_->notify();
   }
@@ -212,6 +218,7 @@ class lease_renewer {
 
   static void begin_renewal(std::shared_ptr<lease_renewer> const& self,
                             std::shared_ptr<active_job> const& job) {
+    if (!self->awaits_) await_cancels(self);
     auto ended = [self, job](std::exception_ptr const& failed) {
       if (failed) self->end_renewal(*job, false);  // out of memory
     };
@@ -273,7 +280,7 @@ class lease_renewer {
     auto const lease = core_->options.lease;
     job.renewing = false;
     if (std::exchange(job.renew_again, false)) {
-      job.renew_at = core_->clock.steady_now();
+      job.renew_at = std::max(core_->clock.steady_now(), all_renewed_at_);
     } else if (renewed) {
       job.failed_renewals = 0;
       job.renew_at = std::min(saturating_add(asked_at, lease / 3), notes_at(job));
@@ -292,6 +299,8 @@ class lease_renewer {
   std::shared_ptr<boost::asio::cancellation_signal> cancel_ =
       std::make_shared<boost::asio::cancellation_signal>();
   steady_time planned_ = steady_time::max();
+  steady_time all_renewed_at_ = steady_time::min();  ///< because of a cancel, or will be
+  bool awaits_ = false;                              ///< a cancel
   bool stopped_ = false;
 };
 

@@ -221,6 +221,12 @@ void nats_put_command(std::string& to, C c, std::optional<time_point> told) {
   nats_value_writer{out}(c);
 }
 
+/// Is a time that somebody tells beyond what all arithmetic can be done with?
+[[nodiscard]] inline bool nats_is_far(time_point told) noexcept {
+  constexpr duration most = std::chrono::hours{24 * 365 * 200};
+  return told < time_point{-most} || told > time_point{most};
+}
+
 /// Reads commands behind their numbers. Each views what it is read from, and this, until the next.
 class nats_command_reader {
  public:
@@ -237,8 +243,7 @@ class nats_command_reader {
       std::optional<time_point> told;
       if (number % 2 != 0) from_(told.emplace());
       number /= 2;
-      if (!from_.good() || number >= nats_command_count ||
-          (told && (*told < time_point{-far} || *told > time_point{far})) ||
+      if (!from_.good() || number >= nats_command_count || (told && nats_is_far(*told)) ||
           !boost::mp11::mp_with_index<nats_command_count>(number, [&](auto i) {
             return read<boost::mp11::mp_at<nats_commands, decltype(i)>>(told, f);
           })) {
@@ -255,9 +260,6 @@ class nats_command_reader {
   compact_reader from_;
 
  private:
-  /// A time that somebody tells is within what all arithmetic can be done with.
-  static constexpr duration far = std::chrono::hours{24 * 365 * 200};
-
   template <class C, class F>
   bool read(std::optional<time_point> told, F& f) {
     if constexpr (std::is_void_v<C>) {

@@ -65,7 +65,9 @@ class nats_engine {
   template <class C>
   void execute(C const& c, call_terms const& terms, erased_handler<C> handler) {
     using answer = typename C::result;
-    if (auto const ec = problem_of(c)) {
+    auto ec = problem_of(c);
+    if (!ec && terms.at && nats_is_far(*terms.at)) ec = errc::invalid_option;
+    if (ec) {
       return post_completion(executor_, std::move(handler), ec, answer{});
     }
     auto op = park<error_code, answer>(executor_, std::move(handler));

@@ -26,9 +26,9 @@ inline constexpr std::uint32_t postgres_schema_version = 7;
 /// SELECT, INSERT, UPDATE and DELETE on its tables, USAGE and UPDATE on its sequences, and EXECUTE
 /// on its functions.
 ///
-/// There is a way from version 5, which replaces functions, and one from version 4, which takes the
-/// jobs' table for itself: commands wait until it is done, those of workers of the version before,
-/// too, and then go on.
+/// There is a way from versions 5 and 6, which takes the tables of unique keys for itself, and one
+/// from version 4, which takes the jobs' table: commands wait until it is done, those of workers of
+/// the version before, too, and then go on.
 ///
 /// Returns an empty text where `options.schema` is no valid name, where there is no way from
 /// `from`, and where `to` is an earlier version than this one's, but for 0.

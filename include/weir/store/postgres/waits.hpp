@@ -373,10 +373,12 @@ class postgres_waits final : public postgres_watch_owner {
       look_after(number);
     }
     cancels_.take(topic).wake_all();
+    settle();
   }
   void listening() override {
     for (auto const& w : all()) w->look();
     cancels_.wake_all();  // nobody has told of what was cancelled meanwhile
+    settle();
   }
 
   struct known {

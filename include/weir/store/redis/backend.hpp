@@ -109,7 +109,7 @@ class redis_backend : public redis_hint_line_owner,
     hints_.look(std::string_view{channel}.substr(0, channel.find('}') + 1));
   }
   void hinted(std::string const& key) override {
-    if (!hints_.give(key)) early_.keep(key);
+    if (!hints_.give(key) && !key.starts_with(names_.cancels())) early_.keep(key);
   }
 
  protected:

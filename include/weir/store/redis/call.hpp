@@ -106,9 +106,11 @@ class redis_names {
 
   /// Where it is published that a shard's queue has become due.
   [[nodiscard]] std::string channel(std::uint32_t shard) const { return key(shard, "hints"); }
-  /// How a job is named there that was cancelled while the holder had a lease of it.
-  [[nodiscard]] std::string cancelled(std::uint32_t shard, std::string_view holder) const {
-    return key(shard, "hints", holder);
+  /// Where it is published, of all shards, that a job was cancelled which the holder has a lease
+  /// of, and under what name.
+  [[nodiscard]] std::string cancels() const { return key(0, "cancels"); }
+  [[nodiscard]] std::string cancelled(std::string_view holder) const {
+    return key(0, "cancels", holder);
   }
   /// Where this process is told that its waiters' turn has come.
   [[nodiscard]] std::string own_channel(std::uint32_t shard) const {

@@ -116,7 +116,7 @@ inline result<command::complete_jobs::result> decode(command::complete_jobs cons
 inline result<redis_call> encode(redis_names const& names, command::cancel_job const& c,
                                  redis_now now) {
   auto out = queue_call(lua::cancel_job(), names, c, now);
-  out.arg(redis_id(c.id)).arg(c.running ? 1 : 0);
+  out.arg(redis_id(c.id)).arg(c.running ? 1 : 0).arg(names.cancels());
   return out;
 }
 inline result<cancel_outcome> decode(command::cancel_job const&, redis_reply& r) {

@@ -256,10 +256,7 @@ class redis_cancel_watch final : public redis_listener,
   explicit redis_cancel_watch(std::weak_ptr<redis_backend> link) : link_{std::move(link)} {}
 
   void listen(redis_backend& link, std::string const& holder) {
-    auto const& names = link.names();
-    for (std::uint32_t shard = 0; shard != names.shards(); ++shard) {
-      link.hear(names.channel(shard), names.cancelled(shard, holder), weak_from_this());
-    }
+    link.hear(link.names().cancels(), link.names().cancelled(holder), weak_from_this());
   }
   void add(hint_waiter op) {
     waiters_.add(std::move(op));

@@ -75,7 +75,9 @@ class sqlite_wait_request final : public sqlite_request {
   }
 
   joining plan(sqlite_tables& tables, command::await_cancel const& c, time_point) {
-    return [this, holder = c.holder, cancels = tables.cancels()](auto operation) {
+    // Those of this transaction are counted at its end.
+    auto const before = tables.cancels() - tables.events().cancelled.size();
+    return [this, holder = c.holder, cancels = before](auto operation) {
       waiters_.add(holder, cancels, std::move(operation));
     };
   }

@@ -32,9 +32,9 @@ class sqlite_waiters {
  public:
   [[nodiscard]] bool for_permits() const noexcept { return !lines_.empty(); }
   [[nodiscard]] bool for_jobs() const noexcept { return !scans_.empty(); }
-  [[nodiscard]] bool empty() const noexcept {
-    return lines_.empty() && scans_.empty() && cancels_.empty();
-  }
+  /// Nobody waits but for the cancel of a job, which is rare.
+  [[nodiscard]] bool for_cancels_only() const noexcept { return lines_.empty() && scans_.empty(); }
+  [[nodiscard]] bool empty() const noexcept { return for_cancels_only() && cancels_.empty(); }
 
   /// Says what is to be noted in a transaction.
   void watch(sqlite_events& events) const {

@@ -223,7 +223,7 @@ class sqlite_worker {
     auto const come = [&] { return stopping_ || called_ || !queued_.empty(); };
     if (!attentive_) return arrived_.wait(lock, come);
     if (!by_bell_) {
-      arrived_.wait_for(lock, options_.poll_interval, come);
+      arrived_.wait_for(lock, (unhurried_ ? 10 : 1) * options_.poll_interval, come);
       return;
     }
     auto const wait = [&](duration most, bool heed) {
@@ -236,7 +236,8 @@ class sqlite_worker {
     };
     // Others may ring all the time, for what does not concern this process.
     duration const silence = std::chrono::steady_clock::now() - heard_;
-    if (silence < pace_) wait(pace_ - silence, false);
+    auto const pace = unhurried_ ? 10 * most_pace : pace_;
+    if (silence < pace) wait(pace - silence, false);
     wait(look_after(silence), true);
   }
 
@@ -494,6 +495,7 @@ class sqlite_worker {
 
   void ignore_unless_waited_for() noexcept {
     attentive_ = !waiters_.empty();
+    unhurried_ = waiters_.for_cancels_only();
     if (attentive_) return;
     bell_.ignore();
     by_bell_ = false;
@@ -549,6 +551,7 @@ class sqlite_worker {
   std::chrono::steady_clock::time_point heard_{};  // when the bell was rung last
   bool look_again_ = false;
   bool attentive_ = false;     // somebody waits for what others commit
+  bool unhurried_ = false;     // but only for cancels
   bool by_bell_ = false;       // and is told of it
   bool told_of_bell_ = false;  // that it cannot be heard
 };

@@ -91,11 +91,17 @@ CREATE FUNCTION weir.start_job(queue_ bytea, id_ uuid, fence_ bigint, at_ bigint
 DECLARE
   hurries boolean := weir.hurry();
   j weir.jobs;
+  has_key boolean := false;
   runs record;
   l record;
 BEGIN
   SELECT k.* INTO j FROM weir.jobs k WHERE k.queue = queue_ AND k.id = id_;
+  -- Where it has not its enqueue key it gets none under this lease, and waits for nobody who has it.
   IF j.strategy IN (weir.rule.start_frees_key.strategies) THEN
+    SELECT true INTO has_key
+      FROM weir.possessor(queue_, j.unique_key, coalesce(at_, weir.clock())) p WHERE p.owner = id_;
+  END IF;
+  IF has_key THEN
     PERFORM weir.lock_keys(5, queue_, ARRAY[j.unique_key], at_);
   END IF;
   IF j.strategy IN (weir.holds_while_running.strategies) THEN
@@ -120,8 +126,7 @@ BEGIN
     END IF;
     PERFORM weir.take_key(queue_, true, j.unique_key, id_, NULL, fence_);
   END IF;
-  IF j.strategy IN (weir.rule.start_frees_key.strategies) AND --\
-      (SELECT p.owner = id_ FROM weir.possessor(queue_, j.unique_key, l.now) p) THEN
+  IF has_key AND (SELECT p.owner = id_ FROM weir.possessor(queue_, j.unique_key, l.now) p) THEN
     PERFORM weir.take_key(queue_, false, j.unique_key, NULL, NULL, NULL);
   END IF;
   left_ := -1;

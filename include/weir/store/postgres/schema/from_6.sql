@@ -2,6 +2,8 @@
 --- guards kept others from a key. A step that is under way, and waits, cannot take a key any more: it
 --- finds no such function, or no such index, and is refused.
 
+-- First: all others use used_keys, too, and would wait with it for steps of unique keys.
+LOCK TABLE weir.keys;
 ALTER TABLE weir.used_keys ADD due bigint;
 CREATE INDEX used_keys_due ON weir.used_keys (due) WHERE due IS NOT NULL;
 DROP INDEX ~.keys_until;

@@ -716,11 +716,17 @@ CREATE FUNCTION ~.start_job(queue_ bytea, id_ uuid, fence_ bigint, at_ bigint, O
 DECLARE
   hurries boolean := ~.hurry();
   j ~.jobs;
+  has_key boolean := false;
   runs record;
   l record;
 BEGIN
   SELECT k.* INTO j FROM ~.jobs k WHERE k.queue = queue_ AND k.id = id_;
+  -- Where it has not its enqueue key it gets none under this lease, and waits for nobody who has it.
   IF j.strategy IN (2, 4) THEN
+    SELECT true INTO has_key
+      FROM ~.possessor(queue_, j.unique_key, coalesce(at_, ~.clock())) p WHERE p.owner = id_;
+  END IF;
+  IF has_key THEN
     PERFORM ~.lock_keys(5, queue_, ARRAY[j.unique_key], at_);
   END IF;
   IF j.strategy IN (3, 4) THEN
@@ -745,7 +751,7 @@ BEGIN
     END IF;
     PERFORM ~.take_key(queue_, true, j.unique_key, id_, NULL, fence_);
   END IF;
-  IF j.strategy IN (2, 4) AND (SELECT p.owner = id_ FROM ~.possessor(queue_, j.unique_key, l.now) p) THEN
+  IF has_key AND (SELECT p.owner = id_ FROM ~.possessor(queue_, j.unique_key, l.now) p) THEN
     PERFORM ~.take_key(queue_, false, j.unique_key, NULL, NULL, NULL);
   END IF;
   left_ := -1;
@@ -1621,6 +1627,8 @@ END $$;
 )sql";
 
 inline constexpr char from_6[] = R"sql(
+-- First: all others use used_keys, too, and would wait with it for steps of unique keys.
+LOCK TABLE ~.keys;
 ALTER TABLE ~.used_keys ADD due bigint;
 CREATE INDEX used_keys_due ON ~.used_keys (due) WHERE due IS NOT NULL;
 DROP INDEX ~.keys_until;
@@ -1679,16 +1687,17 @@ BEGIN
   RETURN n;
 END $$;
 
--- The job that has an enqueue key, which is locked, and what there is of it where it has not ended. No
--- row: the key is free. The id may be another job's by now.
+-- The job that has an enqueue key, which is locked. No row: the key is free. The id may be another
+-- job's by now. The job itself is read by those who need it: as a value of this function it would
+-- have its payload read, too, which may be damaged.
 CREATE FUNCTION ~.possessor(queue_ bytea, key_ bytea, now_ bigint)
-  RETURNS TABLE (owner uuid, job ~.jobs) LANGUAGE sql STABLE BEGIN ATOMIC
-  SELECT w.owner, l.j FROM (SELECT k.owner, k.until FROM ~.keys k
+  RETURNS TABLE (owner uuid) LANGUAGE sql STABLE BEGIN ATOMIC
+  SELECT w.owner FROM (SELECT k.owner, k.until FROM ~.keys k
       WHERE ~.dequeue_key(k.queue, k.key) = ~.dequeue_key(queue_, key_) AND NOT k.run
       ORDER BY k.number DESC LIMIT 1) w
-    LEFT JOIN LATERAL (SELECT j FROM ~.jobs j WHERE j.queue = queue_ AND j.id = w.owner
+    LEFT JOIN LATERAL (SELECT j.id FROM ~.jobs j WHERE j.queue = queue_ AND j.id = w.owner
       AND j.unique_key = key_ AND j.strategy NOT IN (0, 3) OFFSET 0) l ON true
-    WHERE CASE WHEN w.until IS NULL THEN (l.j).id IS NOT NULL ELSE w.until > now_ END;
+    WHERE CASE WHEN w.until IS NULL THEN l.id IS NOT NULL ELSE w.until > now_ END;
 END;
 
 -- Numbers a dead letter. Until the transaction ends its lock says that numbers after the one that
@@ -1893,7 +1902,6 @@ DECLARE
   hurries boolean := ~.hurry();
   now_ bigint;
   n integer;
-  k record;
   o ~.jobs;
   vests bigint;
   place tid;
@@ -2038,11 +2046,11 @@ BEGIN
     END IF;
     possessor := 0;
     IF strategies_[i] NOT IN (0, 3) THEN
-      SELECT p.owner, p.job INTO k FROM ~.possessor(queue_, keys_[i], now_) p;
+      SELECT p.owner INTO other FROM ~.possessor(queue_, keys_[i], now_) p;
       IF FOUND THEN
-        other := k.owner;
-        o := k.job;
-        possessor := CASE WHEN o.id IS NULL OR o.state <> 0 THEN 3
+        SELECT j.* INTO o FROM ~.jobs j WHERE j.queue = queue_ AND j.id = other
+          AND j.unique_key = keys_[i] AND j.strategy NOT IN (0, 3);
+        possessor := CASE WHEN NOT FOUND OR o.state <> 0 THEN 3
                           WHEN o.holder IS NOT NULL AND o.vesting > now_ THEN 2 ELSE 1 END;
         IF possessor = 1 THEN
           gives_way := ~.bury_unclaimable(o, now_);
@@ -2196,30 +2204,35 @@ CREATE FUNCTION ~.replay_dead_letter(queue_ bytea, shard_ integer, id_ uuid, del
 DECLARE
   hurries boolean := ~.hurry();
   j ~.dead_letters;
-  has record;
+  was record;
   o ~.jobs;
   now_ bigint;
   buried integer := 0;
 BEGIN
-  SELECT k.* INTO j FROM ~.dead_letters k WHERE k.queue = queue_ AND k.id = id_;
-  IF j.strategy NOT IN (0, 3) THEN
-    PERFORM ~.lock_keys(5, queue_, ARRAY[j.unique_key], at_);
+  LOOP
+    SELECT k.strategy, k.unique_key INTO was FROM ~.dead_letters k
+      WHERE k.queue = queue_ AND k.id = id_;
+    IF was.strategy NOT IN (0, 3) THEN
+      PERFORM ~.lock_keys(5, queue_, ARRAY[was.unique_key], at_);
+      now_ := coalesce(at_, ~.clock());
+      PERFORM 1 FROM ~.possessor(queue_, was.unique_key, now_) p,
+        LATERAL (SELECT 1 FROM ~.jobs k WHERE k.queue = queue_ AND k.id = p.owner FOR UPDATE) l;
+    END IF;
+    SELECT k.* INTO j FROM ~.dead_letters k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
     now_ := coalesce(at_, ~.clock());
-    PERFORM 1 FROM ~.possessor(queue_, j.unique_key, now_) p,
-      LATERAL (SELECT 1 FROM ~.jobs k WHERE k.queue = queue_ AND k.id = p.owner FOR UPDATE) l;
-  END IF;
-  SELECT k.* INTO j FROM ~.dead_letters k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
-  now_ := coalesce(at_, ~.clock());
+    -- Meanwhile it may have become another one, whose key is not locked.
+    EXIT WHEN j.id IS NULL OR j.strategy = was.strategy AND j.unique_key = was.unique_key;
+  END LOOP;
   IF j.id IS NULL THEN
     outcome := 2;
     RETURN;
   END IF;
   IF j.strategy NOT IN (0, 3) THEN
-    SELECT p.owner, p.job INTO has FROM ~.possessor(queue_, j.unique_key, now_) p
+    SELECT p.owner INTO other FROM ~.possessor(queue_, j.unique_key, now_) p
       WHERE p.owner <> id_;
     IF FOUND THEN
-      other := has.owner;
-      o := has.job;
+      SELECT k.* INTO o FROM ~.jobs k WHERE k.queue = queue_ AND k.id = other
+        AND k.unique_key = j.unique_key AND k.strategy NOT IN (0, 3);
       IF (o.state = 0 AND (o.holder IS NULL OR o.vesting <= now_)
           AND ~.bury_unclaimable(o, now_)) IS NOT TRUE THEN
         outcome := 1;

@@ -26,16 +26,17 @@ BEGIN
   RETURN n;
 END $$;
 
--- The job that has an enqueue key, which is locked, and what there is of it where it has not ended. No
--- row: the key is free. The id may be another job's by now.
+-- The job that has an enqueue key, which is locked. No row: the key is free. The id may be another
+-- job's by now. The job itself is read by those who need it: as a value of this function it would
+-- have its payload read, too, which may be damaged.
 CREATE FUNCTION weir.possessor(queue_ bytea, key_ bytea, now_ bigint)
-  RETURNS TABLE (owner uuid, job weir.jobs) LANGUAGE sql STABLE BEGIN ATOMIC
-  SELECT w.owner, l.j FROM (SELECT k.owner, k.until FROM weir.keys k
+  RETURNS TABLE (owner uuid) LANGUAGE sql STABLE BEGIN ATOMIC
+  SELECT w.owner FROM (SELECT k.owner, k.until FROM weir.keys k
       WHERE weir.dequeue_key(k.queue, k.key) = weir.dequeue_key(queue_, key_) AND NOT k.run
       ORDER BY k.number DESC LIMIT 1) w
-    LEFT JOIN LATERAL (SELECT j FROM weir.jobs j WHERE j.queue = queue_ AND j.id = w.owner
+    LEFT JOIN LATERAL (SELECT j.id FROM weir.jobs j WHERE j.queue = queue_ AND j.id = w.owner
       AND j.unique_key = key_ AND j.strategy NOT IN (weir.holds_while_waiting.others) OFFSET 0) l ON true
-    WHERE CASE WHEN w.until IS NULL THEN (l.j).id IS NOT NULL ELSE w.until > now_ END;
+    WHERE CASE WHEN w.until IS NULL THEN l.id IS NOT NULL ELSE w.until > now_ END;
 END;
 
 -- Numbers a dead letter. Until the transaction ends its lock says that numbers after the one that
@@ -247,7 +248,6 @@ DECLARE
   hurries boolean := weir.hurry();
   now_ bigint;
   n integer;
-  k record;
   o weir.jobs;
   vests bigint;
   place tid;
@@ -394,11 +394,11 @@ BEGIN
     END IF;
     possessor := 0;
     IF strategies_[i] NOT IN (weir.holds_while_waiting.others) THEN
-      SELECT p.owner, p.job INTO k FROM weir.possessor(queue_, keys_[i], now_) p;
+      SELECT p.owner INTO other FROM weir.possessor(queue_, keys_[i], now_) p;
       IF FOUND THEN
-        other := k.owner;
-        o := k.job;
-        possessor := CASE WHEN o.id IS NULL OR o.state <> weir.job_state.pending THEN 3
+        SELECT j.* INTO o FROM weir.jobs j WHERE j.queue = queue_ AND j.id = other
+          AND j.unique_key = keys_[i] AND j.strategy NOT IN (weir.holds_while_waiting.others);
+        possessor := CASE WHEN NOT FOUND OR o.state <> weir.job_state.pending THEN 3
                           WHEN o.holder IS NOT NULL AND o.vesting > now_ THEN 2 ELSE 1 END;
         IF possessor = 1 THEN
           gives_way := weir.bury_unclaimable(o, now_);
@@ -557,30 +557,35 @@ CREATE FUNCTION weir.replay_dead_letter(queue_ bytea, shard_ integer, id_ uuid, 
 DECLARE
   hurries boolean := weir.hurry();
   j weir.dead_letters;
-  has record;
+  was record;
   o weir.jobs;
   now_ bigint;
   buried integer := 0;
 BEGIN
-  SELECT k.* INTO j FROM weir.dead_letters k WHERE k.queue = queue_ AND k.id = id_;
-  IF j.strategy NOT IN (weir.holds_while_waiting.others) THEN
-    PERFORM weir.lock_keys(5, queue_, ARRAY[j.unique_key], at_);
+  LOOP
+    SELECT k.strategy, k.unique_key INTO was FROM weir.dead_letters k
+      WHERE k.queue = queue_ AND k.id = id_;
+    IF was.strategy NOT IN (weir.holds_while_waiting.others) THEN
+      PERFORM weir.lock_keys(5, queue_, ARRAY[was.unique_key], at_);
+      now_ := coalesce(at_, weir.clock());
+      PERFORM 1 FROM weir.possessor(queue_, was.unique_key, now_) p,
+        LATERAL (SELECT 1 FROM weir.jobs k WHERE k.queue = queue_ AND k.id = p.owner FOR UPDATE) l;
+    END IF;
+    SELECT k.* INTO j FROM weir.dead_letters k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
     now_ := coalesce(at_, weir.clock());
-    PERFORM 1 FROM weir.possessor(queue_, j.unique_key, now_) p,
-      LATERAL (SELECT 1 FROM weir.jobs k WHERE k.queue = queue_ AND k.id = p.owner FOR UPDATE) l;
-  END IF;
-  SELECT k.* INTO j FROM weir.dead_letters k WHERE k.queue = queue_ AND k.id = id_ FOR UPDATE;
-  now_ := coalesce(at_, weir.clock());
+    -- Meanwhile it may have become another one, whose key is not locked.
+    EXIT WHEN j.id IS NULL OR j.strategy = was.strategy AND j.unique_key = was.unique_key;
+  END LOOP;
   IF j.id IS NULL THEN
     outcome := weir.replay_outcome.not_found;
     RETURN;
   END IF;
   IF j.strategy NOT IN (weir.holds_while_waiting.others) THEN
-    SELECT p.owner, p.job INTO has FROM weir.possessor(queue_, j.unique_key, now_) p
+    SELECT p.owner INTO other FROM weir.possessor(queue_, j.unique_key, now_) p
       WHERE p.owner <> id_;
     IF FOUND THEN
-      other := has.owner;
-      o := has.job;
+      SELECT k.* INTO o FROM weir.jobs k WHERE k.queue = queue_ AND k.id = other
+        AND k.unique_key = j.unique_key AND k.strategy NOT IN (weir.holds_while_waiting.others);
       IF (o.state = weir.job_state.pending AND (o.holder IS NULL OR o.vesting <= now_)
           AND weir.bury_unclaimable(o, now_)) IS NOT TRUE THEN
         outcome := weir.replay_outcome.conflict;

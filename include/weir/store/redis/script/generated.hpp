@@ -1152,7 +1152,7 @@ if not j then return 3 end
 local state = state_of(j)
 if state == LEASED and ARGV[5] == '0' then return 1 end
 if state == COMPLETED or state == DEAD then return 2 end
-if state == LEASED then tell(ARGV[3], ARGV[3] .. ':' .. j.holder) end
+if state == LEASED then tell(ARGV[6], ARGV[6] .. ':' .. j.holder) end
 if state ~= CANCELLED then finish(j, CANCELLED) end
 settle()
 return 0
