@@ -172,6 +172,17 @@ BOOST_AUTO_TEST_CASE(F93_a_job_that_cannot_be_read_holds_up_no_other_queue_and_n
 }
 
 // More than a step sets aside.
+BOOST_AUTO_TEST_CASE(F93_a_key_whose_job_cannot_be_read_is_taken_and_no_other_is_held_up) {
+  bed b;
+  auto const jobs = lose_part(b, "payload", "key");
+  std::vector<new_job> const more{job_of(8, "key"), job_of(9, "another")};
+  auto const got = b(command::enqueue_jobs{"q", more});
+  BOOST_TEST_REQUIRE(got.has_value(), got.error().message());
+  BOOST_TEST((got->front().outcome == enqueue_outcome::duplicate));
+  BOOST_TEST((got->front().other == jobs.front().id));
+  BOOST_TEST((got->back().outcome == enqueue_outcome::enqueued));
+}
+
 BOOST_AUTO_TEST_CASE(F93_many_damaged_jobs_are_set_aside_step_by_step) {
   bed b;
   std::vector<new_job> jobs;

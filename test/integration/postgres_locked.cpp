@@ -223,6 +223,24 @@ BOOST_AUTO_TEST_CASE(F71_a_key_that_is_held_costs_no_other_key_its_turn) {
   holder.must("ROLLBACK");
 }
 
+BOOST_AUTO_TEST_CASE(F50_a_job_that_has_not_its_key_starts_whoever_takes_that) {
+  bed b;
+  auto job = job_of(1, "key");
+  job.strategy = unique_strategy::until_executing;
+  BOOST_TEST(b(command::enqueue_jobs{"q", {&job, 1}}).has_value());
+  auto const leased = b(command::dequeue_jobs{"q", "h", 0, 1, 1h})->jobs.at(0);
+  command::start_job const begins{.queue = "q", .id = leased.id, .fence = leased.fence};
+  BOOST_TEST(b(begins).has_value());  // and gives the key up
+  connection other{the_server().conninfo(b.database)};
+  other.must("BEGIN");
+  std::vector<new_job> const next{job_of(2, "key")};
+  BOOST_TEST(
+      postgres_transaction{other.get()}.execute(command::enqueue_jobs{"q", next}).has_value());
+  auto const again = b(begins);
+  BOOST_TEST(again.has_value(), again.error().message());
+  other.must("ROLLBACK");
+}
+
 BOOST_AUTO_TEST_CASE(F71_housekeeping_waits_for_nobody_who_removes_buckets) {
   bed b;
   std::array const one{quota::per(1, 1s)};

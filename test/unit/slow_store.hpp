@@ -8,6 +8,7 @@
 #include "weir/command/list.hpp"
 #include "weir/concept.hpp"
 #include "weir/error.hpp"
+#include "weir/posting.hpp"
 #include "weir/time.hpp"
 
 #include <boost/asio/append.hpp>
@@ -46,7 +47,13 @@ class slow_store {
     requires weir::executes<Store const, C>
   auto async_execute(C const& c, Token&& token) const {
     if constexpr (weir::command::waits_for_event<C>) {
-      return store_.async_execute(c, std::forward<Token>(token));
+      auto initiate = [self = *this](auto handler, C const& command) {
+        auto const how = self.how_is_answered(command);
+        if (!how.error) return self.store_.async_execute(command, std::move(handler));
+        weir::post_completion(self.get_executor(), std::move(handler), how.error, weir::hint{});
+      };
+      return boost::asio::async_initiate<Token, void(weir::error_code, weir::hint)>(
+          std::move(initiate), token, c);
     } else {
       auto initiate = [self = *this](auto handler, C const& command) {
         auto& n = (*self.counts_)[typeid(C)];

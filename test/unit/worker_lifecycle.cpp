@@ -3,6 +3,7 @@
 
 // How a worker starts, waits, keeps its leases, and ends.
 
+#include "unit/slow_store.hpp"
 #include "weir/posting.hpp"
 #include "weir/testing/faulty_store.hpp"
 #include "worker_fixture.hpp"
@@ -20,6 +21,7 @@
 #include <new>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace test {
 
@@ -35,6 +37,7 @@ struct weir::job_traits<test::ten_seconds> {
 };
 
 using namespace test;
+using weir_test::slow_store;
 using kind = weir::worker_event_kind;
 
 namespace {
@@ -185,6 +188,54 @@ BOOST_AUTO_TEST_CASE(F6_a_handler_whose_job_is_cancelled_is_told_at_once) {
   BOOST_TEST(events[kind::lease_lost] == 2);
   BOOST_TEST((find(first)->state == weir::job_state::cancelled));
   BOOST_TEST((find(kept)->state == weir::job_state::leased));
+  cancel();
+}
+
+BOOST_AUTO_TEST_CASE(F6_of_many_cancels_leases_are_renewed_once_a_second) {
+  slow_store<memory> const near{store, clock, 0s};
+  weir::worker w{near, weir::worker_options{.lease = 1h}, clock, weir::constant_backoff{10s}};
+  int stopped = 0;
+  w.handle<note>([&](note const&, weir::job_context&) -> asio::awaitable<void> {
+    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h,
+                                    asio::as_tuple(asio::use_awaitable));
+    ++stopped;
+  });
+  std::vector<weir::job_id> jobs;
+  for (int i = 0; i != 5; ++i) jobs.push_back(enqueue("note", one));
+  start(w);
+  pass(0s);
+  for (std::size_t i = 0; i != 4; ++i) {
+    ask(weir::command::cancel_job{"default", jobs[i], true});
+    pass(100ms);
+    BOOST_TEST(stopped == 1);  // the first one at once
+  }
+  pass(1s);
+  BOOST_TEST(stopped == 4);
+  BOOST_TEST(near.of<weir::command::extend_lease>().asked == 9U);  // of five, and of four
+  cancel();
+}
+
+BOOST_AUTO_TEST_CASE(F6_a_hint_of_a_cancel_that_failed_is_asked_for_again) {
+  slow_store<memory> const far{store, clock, 1ms};
+  int asked = 0;
+  far.answers<weir::command::await_cancel>([&](auto const&) -> slow_store<memory>::answer {
+    if (++asked != 1) return {};
+    return {.after = {}, .error = weir::errc::store_unavailable};
+  });
+  weir::worker w{far, weir::worker_options{.lease = 30s}, clock, weir::constant_backoff{10s}};
+  bool stopped = false;
+  w.handle<note>([&](note const&, weir::job_context&) -> asio::awaitable<void> {
+    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h,
+                                    asio::as_tuple(asio::use_awaitable));
+    stopped = true;
+  });
+  auto const id = enqueue("note", one);
+  start(w);
+  pass(11s);  // a renewal
+  BOOST_TEST(asked == 2);
+  ask(weir::command::cancel_job{"default", id, true});
+  pass(10ms);
+  BOOST_TEST(stopped);
   cancel();
 }
 

@@ -128,7 +128,9 @@ class lease_renewer {
 
   void renew_all() {
     auto const now = core_->clock.steady_now();
-    all_renewed_at_ = std::max(now, saturating_add(all_renewed_at_, progress_pace));
+    if (all_renewed_at_ <= now) {
+      all_renewed_at_ = std::max(now, saturating_add(all_renewed_at_, progress_pace));
+    }
     for (auto const& job : core_->active) {
       job->renew_again = job->renewing;
       if (!job->renewing) job->renew_at = std::min(job->renew_at, all_renewed_at_);
