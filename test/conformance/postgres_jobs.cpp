@@ -17,7 +17,7 @@ constexpr sql_mutant defects[] = {
      "AND j.vesting >= firsts[l] AND j.vesting <= now_ AND j.holder IS NULL\n"},
     {"F36", "attempts = j2.attempts + 1, unclaimed", "attempts = j2.attempts, unclaimed"},
     {"F33", "greatest(j.attempts - 1, 0), j.snoozes + 1", "j.attempts, j.snoozes + 1"},
-    {"F14", "THEN (l.j).id IS NOT NULL ELSE", "THEN w.owner IS NOT NULL ELSE"},
+    {"F14", "THEN l.id IS NOT NULL ELSE", "THEN w.owner IS NOT NULL ELSE"},
     {"F14", "IF possessor = 1 THEN\n          gives_way", "IF false THEN\n          gives_way"},
     {"F14", "\"weir\".bury_unclaimable(o, now_)) IS NOT TRUE", "false) IS NOT TRUE"},
     {"F14", "n, 0, cancelled, 0, buried, own_", "n, 0, cancelled, 0, 0, own_"},

@@ -254,7 +254,7 @@ MUTANTS = [
      *in_sql("autovacuum_vacuum_scale_factor = 0.01, ", ""),
      {PLANS: ["every_table*"]}),
     ("keys_are_free", "a unique key is taken for free",
-     *in_sql("WHERE CASE WHEN w.until IS NULL THEN (l.j).id IS NOT NULL ELSE w.until > now_ END",
+     *in_sql("WHERE CASE WHEN w.until IS NULL THEN l.id IS NOT NULL ELSE w.until > now_ END",
              "WHERE false"),
      {CRASHES: ["an_application*", "promises*"]}),
     ("credit_twice", "what was taken from a bucket is forgotten",
