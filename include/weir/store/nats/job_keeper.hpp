@@ -370,8 +370,8 @@ class nats_job_keeper final : public nats_job_room {
       at = std::ranges::find_if(flights_,
                                 [&](auto const& f) { return f.second.stored == message.sequence; });
     }
-    bool const in_flight = at != flights_.end();
-    if (in_flight) calls = take(at);
+    bool const was_sent = at != flights_.end();
+    if (was_sent) calls = take(at);
     std::size_t i = 0;
     read_at_ = system_clock{}.steady_now();
     auto const before = to.since_image();
@@ -390,7 +390,7 @@ class nats_job_keeper final : public nats_job_room {
       if (to.shard().take_event(schedules)) line_of(schedules).wake_one();
     }
     for (auto const& holder : to.shard().take_cancelled()) {
-      if (auto const on = link(); on && in_flight) on->tell(on->names().cancelled(holder));
+      if (auto const on = link(); on && was_sent) on->tell(on->names().cancelled(holder));
     }
     // Whoever's message it was that is one too many: nobody else, and somebody, if not this time
     // then the next.
