@@ -6,6 +6,7 @@
 
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
+#include "weir/detail/reconnect_pace.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/log.hpp"
@@ -17,7 +18,6 @@
 #include "weir/store/nats/log_info.hpp"
 #include "weir/store/nats/names.hpp"
 #include "weir/store/nats/reply.hpp"
-#include "weir/store/nats/retry.hpp"
 #include "weir/store/nats/table_digest.hpp"
 #include "weir/store/nats/turn.hpp"
 #include "weir/time.hpp"
@@ -50,7 +50,7 @@ class nats_job_feed : public nats_job_requests {
  public:
   nats_job_feed(std::shared_ptr<nats_link> const& link, std::uint32_t shard)
       : nats_job_requests{link, shard},
-        retry_{link->options()} {}
+        retry_{link->options().least_reconnect_wait, link->options().longest_reconnect_wait} {}
 
   /// Begins to listen.
   void start() {
@@ -420,7 +420,7 @@ class nats_job_feed : public nats_job_requests {
     if (replica_->position() >= target_ && !current_) {
       current_ = true;
       missing_since_.reset();
-      retry_.succeeded();
+      retry_.reset();
       became_current();
     } else if (any && current_) {
       advanced();
@@ -523,7 +523,7 @@ class nats_job_feed : public nats_job_requests {
   std::vector<std::string> damaged_;       // those of them that cannot be read
   bool passed_over_ = false;               // something that cannot be read
   bool later_image_ = false;               // a later version of weir has written one
-  nats_retry retry_;
+  reconnect_pace retry_;
   alarm<system_clock> later_;
 };
 

@@ -7,6 +7,7 @@
 #include "weir/clock/system.hpp"
 #include "weir/detail/alarm.hpp"
 #include "weir/detail/hint_line.hpp"
+#include "weir/detail/reconnect_pace.hpp"
 #include "weir/detail/task.hpp"
 #include "weir/error.hpp"
 #include "weir/id_source.hpp"
@@ -21,7 +22,6 @@
 #include "weir/store/nats/options.hpp"
 #include "weir/store/nats/reply.hpp"
 #include "weir/store/nats/request.hpp"
-#include "weir/store/nats/retry.hpp"
 #include "weir/store/nats/socket.hpp"
 #include "weir/store/nats/store_time.hpp"
 #include "weir/store/nats/violations.hpp"
@@ -65,7 +65,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
         names_{std::string{options.prefix}},
         stream_config_{nats_stream_config(options)},
         usable_{valid_nats_prefix(options.prefix)},
-        retry_{options_} {
+        retry_{options_.least_reconnect_wait, options_.longest_reconnect_wait} {
     options_.prefix = {};  // the caller's
   }
   nats_link(nats_link const&) = delete;
@@ -432,7 +432,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   void open(error_code wrong) {
     refused_ = wrong ? state_->failed(wrong) : wrong;
     if (!wrong) state_->recovered();
-    retry_.succeeded();
+    retry_.reset();
     up_ = heard_ = served_ = true;
     unserved_ = 0;
     after(options_.health_check_interval, [](nats_link& l) { l.beat(); });
@@ -592,7 +592,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   std::string cause_;  // of the connection's end, once it is known
   nats_waiting<nats_request> waiting_{state_};
   std::vector<std::function<void()>> later_;
-  nats_retry retry_;
+  reconnect_pace retry_;
   alarm<system_clock> pause_;
   alarm<system_clock> beat_;
   alarm<system_clock> moment_;
