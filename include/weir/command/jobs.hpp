@@ -632,11 +632,11 @@ struct await_jobs {
   bool schedules = false;   ///< queues of schedules; false: the others
 };
 
-/// Completes when a job was cancelled that the holder has a lease of, or may have been: who asks
-/// renews its leases then. An optional capability: a lease that is not renewed is lost all the
-/// same.
+/// Completes when a job that the holder has a lease of is cancelled, and may complete without that.
+/// The holder then renews its leases, and finds the one of that job lost. An optional capability: a
+/// holder that is not told finds it at its next renewal.
 struct await_cancel {
-  using result = hint;                      ///< nothing but that it is time to look
+  using result = hint;                      ///< nothing but that it is time to renew
   static constexpr bool repeatable = true;  ///< it changes nothing
 
   std::string_view holder;  ///< who claimed, 1…`limits::holder_size` bytes

@@ -32,7 +32,7 @@ inline bool wake(hint_waiter const& w, error_code ec = {}) noexcept {
   }
 }
 
-/// Waits for the same hints. For one thread at a time.
+/// Those who wait for the same hints. For one thread at a time.
 class hint_line {
  public:
   /// Forgets those that have ended, all of them once in a while.
@@ -74,7 +74,7 @@ class hint_line {
   }
 
  private:
-  // First come, first woken. A list: one that is empty takes no memory, and none can fail it.
+  // First come, first woken. A list, since an empty one allocates nothing and cannot throw.
   std::list<hint_waiter> all_;
   std::size_t crowded_ = 8;
 };

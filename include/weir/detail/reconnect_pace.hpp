@@ -12,7 +12,7 @@
 
 namespace weir::detail {
 
-/// How long to wait before the next attempt to connect: doubled each time, and half of it random,
+/// How long to wait before the next attempt: doubled each time, and half of it random,
 /// so that not all clients come back at once.
 class reconnect_pace {
  public:

@@ -42,9 +42,9 @@ class lease_renewer {
     };
   }
 
-  /// Renews all leases when a job of the worker was cancelled: which one it was, that tells. They
-  /// are renewed once a second however many are. Where nobody can tell of them, they show at the
-  /// next renewal, and from there on it is asked for again.
+  /// Has the store tell of cancelled jobs of this worker. All leases are renewed then, at most once
+  /// a second however many jobs are cancelled: the renewal of a cancelled job finds its lease lost.
+  /// If the store cannot tell, it is asked again with the next renewal.
   static void await_cancels(std::shared_ptr<lease_renewer> const& self) noexcept try {
     auto told = [weak = std::weak_ptr<lease_renewer>{self}, signal = self->cancel_](error_code ec,
                                                                                     hint) {
@@ -52,7 +52,9 @@ class lease_renewer {
       if (!renewer || renewer->stopped_) return;
       renewer->awaits_ = false;
       if (ec) return;
-      await_cancels(renewer);  // first: what is cancelled meanwhile is told again
+      // Before the renewals are sent, so that a job that is cancelled after its own is told of,
+      // too.
+      await_cancels(renewer);
       renewer->renew_all();
     };
     self->awaits_ = true;
@@ -301,8 +303,8 @@ class lease_renewer {
   std::shared_ptr<boost::asio::cancellation_signal> cancel_ =
       std::make_shared<boost::asio::cancellation_signal>();
   steady_time planned_ = steady_time::max();
-  steady_time all_renewed_at_ = steady_time::min();  ///< because of a cancel, or will be
-  bool awaits_ = false;                              ///< a cancel
+  steady_time all_renewed_at_ = steady_time::min();  ///< the last time for a cancel, or the next
+  bool awaits_ = false;                              ///< the store is to tell of a cancel
   bool stopped_ = false;
 };
 

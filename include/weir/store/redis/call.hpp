@@ -106,8 +106,8 @@ class redis_names {
 
   /// Where it is published that a shard's queue has become due.
   [[nodiscard]] std::string channel(std::uint32_t shard) const { return key(shard, "hints"); }
-  /// Where it is published, of all shards, that a job was cancelled which the holder has a lease
-  /// of, and under what name.
+  /// The channel, of all shards, on which it is published that a leased job was cancelled, and what
+  /// is published there for the holder of its lease.
   [[nodiscard]] std::string cancels() const { return key(0, "cancels"); }
   [[nodiscard]] std::string cancelled(std::string_view holder) const {
     return key(0, "cancels", holder);

@@ -248,8 +248,8 @@ class redis_scan_watches {
   std::map<std::uint32_t, std::shared_ptr<redis_scan_watch>> watches_;
 };
 
-/// A holder's jobs that are cancelled while they run. No state of the server tells of them, so that
-/// there is nothing to look at: where hints may have been missed there may have been one.
+/// Those who wait for the cancel of a holder's job. There is nothing on the server to look at, so
+/// they are woken, too, wherever a hint may have been missed.
 class redis_cancel_watch final : public redis_listener,
                                  public std::enable_shared_from_this<redis_cancel_watch> {
  public:

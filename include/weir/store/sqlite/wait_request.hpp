@@ -75,7 +75,7 @@ class sqlite_wait_request final : public sqlite_request {
   }
 
   joining plan(sqlite_tables& tables, command::await_cancel const& c, time_point) {
-    // Those of this transaction are counted at its end.
+    // Without those of this transaction, which `settle` adds after its end.
     auto const before = tables.cancels() - tables.events().cancelled.size();
     return [this, holder = c.holder, cancels = before](auto operation) {
       waiters_.add(holder, cancels, std::move(operation));

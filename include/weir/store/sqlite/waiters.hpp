@@ -32,7 +32,7 @@ class sqlite_waiters {
  public:
   [[nodiscard]] bool for_permits() const noexcept { return !lines_.empty(); }
   [[nodiscard]] bool for_jobs() const noexcept { return !scans_.empty(); }
-  /// Nobody waits but for the cancel of a job, which is rare.
+  /// Is the cancel of a job, which is rare, all that anybody waits for?
   [[nodiscard]] bool for_cancels_only() const noexcept { return lines_.empty() && scans_.empty(); }
   [[nodiscard]] bool empty() const noexcept { return for_cancels_only() && cancels_.empty(); }
 
@@ -58,7 +58,7 @@ class sqlite_waiters {
     all.first_due = first_due;
   }
 
-  /// @param cancels that there were, by the file's ledger
+  /// @param cancels how many there were when it began to wait
   void add(std::string_view holder, std::uint64_t cancels, hint_waiter w) {
     if (cancels_.empty()) cancels_seen_ = cancels;
     cancels_.add(holder, std::move(w));
@@ -98,7 +98,7 @@ class sqlite_waiters {
       settle(line, tables, now);
       line = next;
     }
-    // The count does not tell whose it was.
+    // The count does not tell whose job was cancelled, so all are woken.
     if (std::exchange(cancels_seen_, tables.cancels()) != tables.cancels()) {
       cancels_.wake_all();
       woke_ = true;

@@ -551,7 +551,7 @@ class sqlite_worker {
   std::chrono::steady_clock::time_point heard_{};  // when the bell was rung last
   bool look_again_ = false;
   bool attentive_ = false;     // somebody waits for what others commit
-  bool unhurried_ = false;     // but only for cancels
+  bool unhurried_ = false;     // and for nothing but cancels
   bool by_bell_ = false;       // and is told of it
   bool told_of_bell_ = false;  // that it cannot be heard
 };
