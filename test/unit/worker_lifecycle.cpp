@@ -215,6 +215,26 @@ BOOST_AUTO_TEST_CASE(F6_of_many_cancels_leases_are_renewed_once_a_second) {
   cancel();
 }
 
+BOOST_AUTO_TEST_CASE(F6_a_job_that_is_cancelled_before_its_claim_is_answered_hears_of_it) {
+  weir::testing::fault_injector faults;
+  weir::worker w{weir::testing::faulty_store{store, faults, clock},
+                 weir::worker_options{.lease = 1h}, clock, weir::constant_backoff{10s}};
+  bool stopped = false;
+  w.handle<note>([&](note const&, weir::job_context&) -> asio::awaitable<void> {
+    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h,
+                                    asio::as_tuple(asio::use_awaitable));
+    stopped = true;
+  });
+  auto const id = enqueue("note", one);
+  faults.next_of<weir::command::dequeue_jobs>(weir::testing::fault::late_answer, 5s);
+  start(w);
+  pass(1s);
+  ask(weir::command::cancel_job{"default", id, true});
+  pass(4s);
+  BOOST_TEST(stopped);
+  cancel();
+}
+
 BOOST_AUTO_TEST_CASE(F6_a_hint_of_a_cancel_that_failed_is_asked_for_again) {
   slow_store<memory> const far{store, clock, 1ms};
   int asked = 0;

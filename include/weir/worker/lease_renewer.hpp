@@ -67,8 +67,10 @@ class lease_renewer {
     self->awaits_ = false;
   }
 
-  /// To be called when a job was added.
-  void watch(active_job const& job) {
+  /// To be called when a job was added. It may have been cancelled before its claim was answered:
+  /// if the store told of a cancel since the claim was sent, its lease is renewed, too.
+  void watch(active_job& job) {
+    if (told_at_ >= job.claimed_at) job.renew_at = std::min(job.renew_at, all_renewed_at_);
     if (std::min(job.renew_at, job.permit_deadline) < planned_) poke_->notify();
   }
 
@@ -129,7 +131,7 @@ class lease_renewer {
   }
 
   void renew_all() {
-    auto const now = core_->clock.steady_now();
+    auto const now = told_at_ = core_->clock.steady_now();
     if (all_renewed_at_ <= now) {
       all_renewed_at_ = std::max(now, saturating_add(all_renewed_at_, progress_pace));
     }
@@ -303,6 +305,7 @@ class lease_renewer {
   std::shared_ptr<boost::asio::cancellation_signal> cancel_ =
       std::make_shared<boost::asio::cancellation_signal>();
   steady_time planned_ = steady_time::max();
+  steady_time told_at_ = steady_time::min();         ///< the last time of a cancel
   steady_time all_renewed_at_ = steady_time::min();  ///< the last time for a cancel, or the next
   bool awaits_ = false;                              ///< the store is to tell of a cancel
   bool stopped_ = false;
