@@ -9,10 +9,17 @@
 #include "weir/observe/observed.hpp"
 #include "weir/observe/prometheus.hpp"
 
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -79,11 +86,57 @@ void report_raw(weir_bench::report& out) {
            .goal = weir_bench::at_least(2e6)});
 }
 
+/// How soon a handler starts after a thread that does nothing else has enqueued its job, beside
+/// what such a thread has posted, with pauses in which the thread of the worker falls asleep.
+void report_start(weir_bench::report& out) {
+  constexpr int times = 500;
+  boost::asio::io_context io;
+  weir::memory_store const store{io.get_executor()};
+  weir::worker worker{store, weir_bench::hands(10, 10)};
+  std::int64_t sent = 0;
+  std::atomic<int> begun = 0;
+  weir_bench::samples posted;
+  weir_bench::samples enqueued;
+  auto const begin = [&](weir_bench::samples& into) {
+    into.push_back(static_cast<double>(weir_bench::nanoseconds_now() - sent) / 1000);
+    ++begun;
+    begun.notify_one();
+  };
+  worker.handle<weir_bench::nothing>([&](weir_bench::nothing const&) { begin(enqueued); });
+  worker.async_run(boost::asio::detached);
+  std::thread thread{[&] { io.run(); }};
+  auto const after_a_pause = [&](auto const& ask) {
+    auto const before = begun.load();
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    sent = weir_bench::nanoseconds_now();
+    ask();
+    begun.wait(before);
+  };
+  std::vector<weir::new_job> one{weir_bench::job_of_nothing()};
+  for (int i = 0; i != times; ++i) {
+    one[0].id.data[0] = static_cast<std::uint8_t>(i);
+    one[0].id.data[1] = static_cast<std::uint8_t>(i >> 8);
+    after_a_pause([&] {
+      if (!store.execute(weir::command::enqueue_jobs{"queue", one})) std::abort();
+    });
+    after_a_pause([&] { boost::asio::post(io, [&] { begin(posted); }); });
+  }
+  boost::asio::post(io, [&] { worker.stop(); });
+  thread.join();
+  out.add({.name = "memory, enqueue in another thread to handler, idle",
+           .unit = "us",
+           .ours = enqueued,
+           .reference_name = "a post",
+           .reference = posted,
+           .goal = weir_bench::ratio_at_most(2.5)});
+}
+
 }  // namespace
 
 int main() {
   weir_bench::report out{"worker"};
   weir_bench::report_worker<weir_bench::memory_bed>(out, 100'000, 5, weir_bench::at_least(1e6));
+  report_start(out);
   report_raw(out);
   report_counted(out, "enqueued alone", 1);
   report_counted(out, "enqueued with 99 others", 100);
