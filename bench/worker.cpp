@@ -114,8 +114,9 @@ void report_start(weir_bench::report& out) {
   };
   std::vector<weir::new_job> one{weir_bench::job_of_nothing()};
   for (int i = 0; i != times; ++i) {
-    one[0].id.data[0] = static_cast<std::uint8_t>(i);
-    one[0].id.data[1] = static_cast<std::uint8_t>(i >> 8);
+    one[0].id.data[0] = 1;
+    one[0].id.data[1] = static_cast<std::uint8_t>(i);
+    one[0].id.data[2] = static_cast<std::uint8_t>(i >> 8);
     after_a_pause([&] {
       if (!store.execute(weir::command::enqueue_jobs{"queue", one})) std::abort();
     });

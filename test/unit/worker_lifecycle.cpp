@@ -3,6 +3,7 @@
 
 // How a worker starts, waits, keeps its leases, and ends.
 
+#include "counting_store.hpp"
 #include "unit/slow_store.hpp"
 #include "weir/posting.hpp"
 #include "weir/testing/faulty_store.hpp"
@@ -17,6 +18,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <string_view>
@@ -274,6 +276,24 @@ BOOST_AUTO_TEST_CASE(F36_a_job_whose_worker_died_is_visible_again_and_counted) {
   pass(30s);
   BOOST_TEST(attempt == 2U);
   BOOST_TEST((find(id)->state == weir::job_state::completed));
+}
+
+BOOST_AUTO_TEST_CASE(what_was_claimed_starts_before_a_store_in_the_same_thread_is_asked_for_more) {
+  weir_test::counting_store<memory> const counted{store};
+  weir::worker w{counted, weir::worker_options{}, clock, weir::constant_backoff{10s}};
+  auto const scans = [&] { return counted.asked_for<weir::command::scan_visible_queues>(); };
+  std::vector<std::uint64_t> at_start;
+  w.handle<note>([&](note const&) { at_start.push_back(scans()); });
+  start(w);
+  std::uint64_t before = 0;
+  for (int i = 0; i != 3; ++i) {  // the third is claimed without a look
+    before = scans();
+    enqueue("note", one);
+    settle();
+  }
+  BOOST_TEST_REQUIRE(at_start.size() == 3U);
+  BOOST_TEST(at_start.back() == before);
+  cancel();
 }
 
 BOOST_AUTO_TEST_CASE(R7_cancelling_an_idle_worker_ends_it_at_once) {

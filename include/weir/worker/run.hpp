@@ -111,6 +111,9 @@ class worker_run {
         continue;
       }
       if (std::exchange(own.steps_aside_, false)) co_await own.step_aside();
+      // What was claimed starts first: such a store is asked without a pause in which it could.
+      if (own.claimed_ && core.store.executes_now())
+        co_await boost::asio::post(boost::asio::deferred);
       co_await own.collect_pointers(self);
       auto const next = co_await own.look();
       if (!core.due.any() && !core.stopping) co_await own.idle(next);
