@@ -263,7 +263,8 @@ class job_queue {
   /// @param notes its progress and its checkpoint
   /// @param token completes with `void(error_code, lease_renewal)`
   /// @return what is left of it
-  /// Errors: `lease_lost`; `payload_too_large`, and nothing is extended.
+  /// Errors: `lease_lost`; `payload_too_large`; `store_full` or `disk_full` where there is no room
+  /// for the notes. Then nothing is extended.
   template <class Token = default_token>
   WEIR_OPERATION auto async_extend_lease(std::string queue, job_id id, std::uint64_t fence,
                                          duration lease, lease_notes notes,
@@ -572,6 +573,7 @@ class job_queue {
   /// @param cursor that of the page before; empty to begin
   /// @param token  completes with `void(error_code, job_page)`
   /// @return the page; its cursor is empty at the end
+  /// Error: `invalid_option` for a cursor that no page gave.
   template <class Token = default_token>
   WEIR_OPERATION auto async_list_dead_letters(std::string queue, std::uint32_t limit = 100,
                                               std::string cursor = {},
@@ -590,8 +592,8 @@ class job_queue {
   /// @param limit  how many at most, 1…`limits::batch`; a page may have fewer, or none, and go on
   /// @param cursor that of the page before; empty to begin
   /// @param token  completes with `void(error_code, job_page)`
-  /// @return the page; its cursor is empty at the end. Error: `invalid_option` for a cursor that no
-  /// page gave.
+  /// @return the page; its cursor is empty at the end
+  /// Error: `invalid_option` for a cursor that no page gave.
   template <class Token = default_token>
   WEIR_OPERATION auto async_list(std::string queue, job_state state, std::uint32_t limit = 100,
                                  std::string cursor = {}, Token&& token = Token{}) const {

@@ -163,8 +163,9 @@ class schedules {
   /// @param limit  how many at most, 1…`limits::batch`
   /// @param cursor of the page before; empty to begin
   /// @param token  completes with `void(error_code, schedule_page)`
-  /// @return some of them; the cursor is empty at the end. Errors: `invalid_batch` for a limit out
-  /// of its range, `invalid_option` for a cursor that no page gave.
+  /// @return some of them; the cursor is empty at the end
+  /// Errors: `invalid_batch` for a limit out of its range, `invalid_option` for a cursor that no
+  /// page gave.
   template <class Token = default_token>
   WEIR_OPERATION auto async_list(std::uint32_t limit = 100, std::string cursor = {},
                                  Token&& token = Token{}) const {

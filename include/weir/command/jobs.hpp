@@ -323,7 +323,8 @@ struct obtain_lease {
 };
 
 /// Makes a live lease last `lease` from now, and keeps with the job how far its handler has come.
-/// Both texts outlast the lease, a failure and a replay. Error: `lease_lost`.
+/// Both texts outlast the lease, a failure and a replay. Errors: `lease_lost`; `store_full` or
+/// `disk_full` where there is no room for the texts. Then nothing was changed.
 struct extend_lease {
   using result = lease_renewal;             ///< what is left of it now
   static constexpr bool repeatable = true;  ///< asked again, it counts from then
@@ -563,7 +564,8 @@ struct read_queue_stats {
 };
 
 /// Lists the dead letters of a queue, the oldest first; `cursor` from the page before, empty to
-/// begin. A page has fewer than `limit` if their texts exceed `limits::answer_bytes`.
+/// begin. A page has fewer than `limit` if their texts exceed `limits::answer_bytes`. Error:
+/// `invalid_option` for a cursor that no page gave.
 struct list_dead_letters {
   using result = job_page;                  ///< the dead jobs, and how to go on
   static constexpr bool repeatable = true;  ///< it changes nothing
@@ -576,7 +578,8 @@ struct list_dead_letters {
 /// Lists the records of a queue in one state; `cursor` from the page before, empty to begin. The
 /// order is the store's own, and a job that moves while pages are read may be listed twice or not
 /// at all; one that stays as it is, is listed once. At most 1,000 records are looked at for a page:
-/// it may have fewer jobs than `limit`, or none, and a cursor.
+/// it may have fewer jobs than `limit`, or none, and a cursor. Error: `invalid_option` for a cursor
+/// that no page gave.
 struct list_jobs {
   using result = job_page;                  ///< the jobs, and how to go on
   static constexpr bool repeatable = true;  ///< it changes nothing

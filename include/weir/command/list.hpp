@@ -57,7 +57,7 @@ inline constexpr bool reads_only =
     std::same_as<C, list_jobs> || std::same_as<C, list_queues>;
 
 /// A command that makes records. All others go on in a store that is full, so that it can be
-/// emptied.
+/// emptied; of `extend_lease` only without texts.
 template <class C>
 inline constexpr bool needs_room =
     std::same_as<C, acquire_permit> || std::same_as<C, acquire_lock> || std::same_as<C, take> ||

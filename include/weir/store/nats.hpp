@@ -106,16 +106,17 @@ inline constexpr bool engine_executes<nats_engine, C> =
 /// Errors of every command, besides its own: `store_unavailable` when for `offline_patience` there
 /// was no connection, or JetStream could not serve it, as when the stream has no leader, or when a
 /// read got no answer; `outcome_unknown` when the connection ended, or no answer came within
-/// `request_timeout`, after a write was given to it; `permission_denied` when the
-/// servers do not know who asks, or do not permit it what a command needs, at once; `store_full`
-/// when `max_pending` commands are under way, the stream or the account is full, or a record too
-/// large for a message; `store_read_only` when the stream is sealed; `store_foreign` when the
-/// stream is not weir's; `store_corrupt` when the record of its key cannot be read, which concerns
-/// no other key; `schema_outdated` when the stream is missing and not to be
-/// made; `invalid_option` when the prefix is not valid, or the servers do not make such a stream,
-/// as with more replicas than a server without a cluster can have; `closed`. Of a command that
-/// another process executes, as the owner, these are its options, and `max_pending` counts what it
-/// is asked, too; only `with_patience` bounds a call by its caller's word.
+/// `request_timeout`, after a write was given to it; `permission_denied` when the servers do not
+/// know who asks, or do not permit it what a command needs, at once; `store_full` when
+/// `max_pending` commands are under way, the stream or the account is full, or a record too large
+/// for a message; `store_read_only` when the stream is sealed; `store_foreign` when the stream is
+/// not weir's; `store_corrupt` when the record of its key cannot be read, which concerns no other
+/// key; `schema_outdated` when the stream is missing and not to be made; `invalid_option` when the
+/// prefix is not valid, or the servers do not make such a stream, as with more replicas than a
+/// server without a cluster can have, or when `command::at` tells a time more than 200 years from
+/// 1970; `closed`. Of a command that another process executes, as the owner, these are its options,
+/// and `max_pending` counts what it is asked, too; only `with_patience` bounds a call by its
+/// caller's word.
 ///
 /// What a server refuses is asked again by the store as long as the cause may pass and patience
 /// lasts; what is of unknown outcome is not. In a cluster a leader that dies takes with it what it
@@ -228,8 +229,9 @@ class nats_store : public engine_store<nats_store, detail::nats_engine> {
       : nats_store{std::move(executor), nats_address::parse(urls).value(), options} {}
 
   /// Keeps a connection to a server, and makes another one whenever it ends, until `close`.
-  /// Completes with `void(error_code)`: success after `close`, `already_started` where it runs.
-  /// Cancelling it (any kind) completes it with `operation_aborted`; the connection goes on.
+  /// Completes with `void(error_code)`: success once `close` is called, `closed` where it was
+  /// called before, `already_started` where it runs. Cancelling it (any kind) completes it with
+  /// `operation_aborted`; the connection goes on.
   template <class Token = boost::asio::deferred_t>
   WEIR_OPERATION auto async_run(Token&& token = {}) const {
     return async_start(&detail::run_nats, std::forward<Token>(token));

@@ -118,10 +118,13 @@ class postgres_store : public engine_store<postgres_store, detail::postgres_engi
   /// does nothing where it is that already. Several at once do it once. It may take longer than
   /// `command_timeout`. Completes with `void(error_code)`.
   ///
-  /// Errors: `store_unavailable`, `schema_too_new`, `invalid_option`, `permission_denied`,
-  /// `store_foreign` for a schema that belongs to a stranger (`postgres_migration_sql`), and
-  /// `outcome_unknown` when the connection was lost: ask again. Cancelling it (any kind) completes
-  /// it with `operation_aborted`; it is done then, or not, or still going to be.
+  /// Errors: `store_unavailable`; `schema_too_new`; `schema_outdated` for a schema of a version
+  /// that was never released; `invalid_option` for another number of shards, or a schema's name
+  /// that is none; `store_foreign` for a schema that belongs to a stranger
+  /// (`postgres_migration_sql`); `permission_denied`, `disk_full`, `store_read_only`,
+  /// `store_corrupt`, `not_enough_memory` as of a command; `outcome_unknown` when the connection
+  /// was lost: ask again. Cancelling it (any kind) completes it with `operation_aborted`; it is
+  /// done then, or not, or still going to be.
   template <class Token = boost::asio::deferred_t>
   WEIR_OPERATION auto async_migrate(Token&& token = {}) const {
     return async_start(&detail::migrate_postgres, std::forward<Token>(token));

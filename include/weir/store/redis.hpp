@@ -140,9 +140,10 @@ class redis_store : public engine_store<redis_store, detail::redis_engine> {
       : redis_store{std::move(executor), redis_address::parse(url).value(), options} {}
 
   /// Keeps a connection to the server, and makes another one whenever it ends, until `close`.
-  /// Completes with `void(error_code)`: success after `close`, `already_started` where it runs,
-  /// `invalid_option` where the prefix is none: then it connects to nothing.
-  /// Cancelling it (any kind) completes it with `operation_aborted`; the connection goes on.
+  /// Completes with `void(error_code)`: success once `close` is called, `closed` where it was
+  /// called before, `already_started` where it runs, `invalid_option` where the prefix is none:
+  /// then it connects to nothing. Cancelling it (any kind) completes it with `operation_aborted`;
+  /// the connection goes on.
   template <class Token = boost::asio::deferred_t>
   WEIR_OPERATION auto async_run(Token&& token = {}) const {
     return async_start(&detail::run_redis, std::forward<Token>(token));

@@ -26,9 +26,9 @@ inline constexpr std::uint32_t postgres_schema_version = 7;
 /// SELECT, INSERT, UPDATE and DELETE on its tables, USAGE and UPDATE on its sequences, and EXECUTE
 /// on its functions.
 ///
-/// There is a way from versions 5 and 6, which takes the tables of unique keys for itself, and one
-/// from version 4, which takes the jobs' table: commands wait until it is done, those of workers of
-/// the version before, too, and then go on.
+/// From versions 5 and 6 it takes the tables of unique keys for itself, from version 4 the jobs'
+/// table. Commands that need them wait; one that waits longer than a second is `store_unavailable`.
+/// Processes of the earlier version then go on over the connections that they have.
 ///
 /// Returns an empty text where `options.schema` is no valid name, where there is no way from
 /// `from`, and where `to` is an earlier version than this one's, but for 0.
