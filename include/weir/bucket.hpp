@@ -58,7 +58,7 @@ struct pin_of<Store> {
 ///
 /// A handle: copies are of the same bucket. It keeps what the limiter shares with its copies, and
 /// may outlive it. Parameters, answers, errors, and what cancellation leaves behind are those of
-/// the limiter's function of the same name; a key that is not valid is told of by each of them.
+/// the limiter's function of the same name; each of them fails for a key that is not valid.
 ///
 /// Thread-safety: all but assignment and moving from it may be called by any number of threads at
 /// once.
@@ -74,7 +74,7 @@ class bucket {
 
  public:
   using executor_type = boost::asio::any_io_executor;  ///< of any kind
-  /// What an operation without a token uses: `deferred`, or what the executor was rebound to.
+  /// The token of an operation that is given none: `deferred`, or what the executor was rebound to.
   using default_token = boost::asio::default_completion_token_t<executor_type>;
 
   /// The store's.

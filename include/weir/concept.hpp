@@ -74,8 +74,8 @@ concept executes_now = command_type<C> && requires(S& s, C const& c) {
 };
 
 /// The store executes many commands of a kind in one call, without waiting: `s.execute_each(cs,
-/// out)` does the same as `execute` of one after the other, at one time, and overlaps what they
-/// wait for memory. Their results become `out`, by position.
+/// out)` does the same as `execute` of one after the other, all at one time, and overlaps their
+/// cache misses. Their results become `out`, by position.
 template <class S, class C>
 concept executes_each = executes_now<S, C> && requires(S& s, std::span<C const> cs,
                                                        std::span<result<typename C::result>> out) {
@@ -97,8 +97,7 @@ concept pins_buckets =
 template <class S, class C>
 concept executes_at = executes<S, command::at<C>> || executes_now<S, command::at<C>>;
 
-/// What every store is, whatever it executes: a copyable handle sharing its state, with an
-/// executor.
+/// A store, whatever it executes: a copyable handle that shares its state, with an executor.
 template <class S>
 concept store = std::copy_constructible<S> && requires(S const& s) {
   typename S::executor_type;

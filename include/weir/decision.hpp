@@ -13,13 +13,13 @@
 
 namespace weir {
 
-/// What a granted take left behind, needed to refund it: each quota's theoretical arrival time in
+/// The trace of a granted take, by which it is refunded: each quota's theoretical arrival time in
 /// that store's own units. It names the grant only as long as nothing was taken after it.
 struct bucket_mark {
   std::array<std::int64_t, limits::quotas> arrival{};  ///< after the take
-  std::array<std::int64_t, limits::quotas> before{};   ///< before it: what all going back restores
-  std::array<std::int32_t, limits::quotas> arrival_high{};  ///< what of `arrival` is above 64 bits
-  std::array<std::int32_t, limits::quotas> before_high{};   ///< what of `before` is above 64 bits
+  std::array<std::int64_t, limits::quotas> before{};   ///< before it: what a full refund restores
+  std::array<std::int32_t, limits::quotas> arrival_high{};  ///< the bits of `arrival` above 64
+  std::array<std::int32_t, limits::quotas> before_high{};   ///< the bits of `before` above 64
   /// One that no bucket ever has.
   static constexpr bucket_mark none() noexcept {
     constexpr auto no = std::numeric_limits<std::int32_t>::min();
@@ -69,7 +69,7 @@ struct bucket_info {
   std::array<quota_level, limits::quotas> levels{};  ///< of each quota, in their order; all zero
                                                      ///< behind the last one, and when shed
 
-  /// As it is told of a take, such as to a client.
+  /// The same as the answer to a take, such as for a client.
   constexpr operator decision() const noexcept {
     return {.allowed = allowed,
             .shed = shed,

@@ -33,7 +33,7 @@
 
 namespace weir {
 
-/// What one enqueue may say that its job's type does not.
+/// Options of one enqueue; they go before what the job's type says.
 struct enqueue_options {
   duration delay{};          ///< from the enqueue to its vesting time, [0, `limits::span`]
   std::string_view queue{};  ///< instead of the type's queue; copied

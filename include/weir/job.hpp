@@ -42,7 +42,7 @@ enum class job_state : std::uint8_t {
   return "?";
 }
 
-/// Has it ended? It runs again by a replay only.
+/// Has the job ended? Only a replay runs it again.
 [[nodiscard]] constexpr bool is_terminal(job_state s) noexcept {
   return s != job_state::pending && s != job_state::leased;
 }
@@ -74,7 +74,7 @@ struct job {
   std::uint64_t fence = 0;  ///< leased: the lease's number
 };
 
-/// What a consumer gets when it claims a job: the lease and what it needs to run it.
+/// A claimed job: its lease, and what a consumer needs to run it.
 struct leased_job {
   job_id id{};              ///< within its queue
   std::uint64_t fence = 0;  ///< the lease's number: what it is completed, extended and requeued by

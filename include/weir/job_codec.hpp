@@ -212,8 +212,7 @@ template <class T>
 
 /// The payload of a job: written by its type's codec, or its JSON form as text. Error:
 /// `unencodable_payload`, which is also said of a form that is nested deeper than
-/// `limits::payload_depth`. Of a number that is not finite the JSON form is `null`, as nlohmann has
-/// it.
+/// `limits::payload_depth`. A number that is not finite becomes `null`, as nlohmann writes it.
 template <class T>
 [[nodiscard]] result<std::string> encode(T const& value) {
   if constexpr (detail::has_codec<T>) {

@@ -85,7 +85,7 @@ class job_queue {
   using store_type = Store;                            ///< where the queues are
   using clock_type = Clock;                            ///< what `async_wait` waits by
   using executor_type = boost::asio::any_io_executor;  ///< of any kind
-  /// What an operation without a token uses: `deferred`, or what the executor was rebound to.
+  /// The token of an operation that is given none: `deferred`, or what the executor was rebound to.
   using default_token = boost::asio::default_completion_token_t<executor_type>;
 
   /// Called for a conflict under `conflict_policy::log`: the queue, the newcomer and who has the

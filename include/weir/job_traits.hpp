@@ -60,7 +60,7 @@ namespace weir {
 template <class Job>
 struct job_traits {};
 
-/// Whom a refusal by a limit holds back.
+/// The jobs that a refusal by a limit holds back.
 enum class limit_scope : std::uint8_t {
   job,    ///< the refused job is snoozed; others of its queue go on
   queue,  ///< the whole queue shares the limit's key: the queue is snoozed, and its jobs keep their

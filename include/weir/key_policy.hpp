@@ -14,7 +14,7 @@
 #include <string_view>
 
 /// @file
-/// What a rate limiter's keys look like to its store. Callers' keys are often secrets (bearer
+/// How a rate limiter's keys are given to its store. Callers' keys are often secrets (bearer
 /// tokens, API keys, addresses), so by default a store sees only their digests.
 
 namespace weir {
@@ -45,9 +45,9 @@ class digest_key {
   std::size_t size_ = 0;
 };
 
-/// Keys are stored as their SHA-256 (FIPS 180-4), keys of any length in 32 bytes. Who can read the
-/// store cannot read the keys, but can tell whether a key that he guesses is among them: where keys
-/// can be guessed, use `hmac_key`.
+/// Keys are stored as their SHA-256 (FIPS 180-4), keys of any length in 32 bytes. A reader of the
+/// store cannot read the keys, but can tell whether a guessed key is among them: where keys can be
+/// guessed, use `hmac_key`.
 class sha256_key {
  public:
   /// The digest of a key.

@@ -90,14 +90,14 @@ struct lease_access;
 
 }  // namespace detail
 
-/// What a `permit` and a `lock` have in common: a handle of something that is held until a time.
+/// The common part of `permit` and `lock`: a handle of something that is held until a time.
 ///
-/// A handle is movable and may be empty. Destroying it, and assigning to it, gives back what it
-/// holds, without waiting and without throwing, as well as can be: at once where the store can;
-/// otherwise it starts a command, provided that the store's execution context still exists; failing
-/// that, the lease ends by itself when its time is over. Whoever has to be certain gives it back
-/// with the primitive's `async_release`, or calls its `async_drain` at the end. A handle keeps
-/// alive what it needs; it may outlive the primitive, and its execution context.
+/// A handle is movable and may be empty. Destroying it, or assigning to it, gives back what it
+/// holds, without waiting and without throwing. A store that answers in the calling thread does so
+/// at once. Otherwise a command is started, if the store's execution context still exists; if it
+/// does not, the lease ends when its time is over. To be certain, give it back with the primitive's
+/// `async_release`, or call `async_drain` at the end. A handle keeps alive what it needs; it may
+/// outlive the primitive, and its execution context.
 ///
 /// Thread-safety: a handle is like an `int`; different handles may be used in different threads.
 /// `expires_at` may be called while the lease is being renewed.

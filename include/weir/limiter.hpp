@@ -43,7 +43,7 @@ struct limiter_options {
                                             ///< (0, 24 h]
 };
 
-/// What one `limiter::async_acquire` may say.
+/// Options of one `limiter::async_acquire`.
 struct acquire_options {
   duration wait = limits::span;  ///< how long to wait at most, [0, `limits::span`]; 0: ask once;
                                  ///< `limits::span`: for ever
@@ -104,8 +104,8 @@ struct limiter_noun {
 ///     co_await llm.async_with_permit("gpt", body);
 ///
 /// Waiters stand in line: first come, first served, as far as the store declares an order. The
-/// permit of a holder that dies is free after the TTL at most; the place of one that dies in line
-/// is lost after `poll` and a second, or after twice `poll` if that is more.
+/// permit of a holder that dies is free after the TTL at most. A waiter that dies blocks the line
+/// for at most `poll + max(poll, 1 s)`.
 ///
 /// A handle: copies share their state. Options outside their ranges do no harm here: every
 /// operation that would use them fails, before anything is changed, with `invalid_limit`,
@@ -136,7 +136,7 @@ class limiter {
   using store_type = Store;                            ///< where the state lives
   using clock_type = Clock;                            ///< how it waits
   using executor_type = boost::asio::any_io_executor;  ///< of any kind
-  /// What an operation without a token uses: `deferred`, or what the executor was rebound to.
+  /// The token of an operation that is given none: `deferred`, or what the executor was rebound to.
   using default_token = boost::asio::default_completion_token_t<executor_type>;
 
   /// @param store   where the permits are; copied
@@ -159,10 +159,9 @@ class limiter {
   [[nodiscard]] Store const& get_store() const noexcept { return *agent_->typed_store; }
 
   /// Renews the permits of `async_with_permit` on this executor instead of the store's: a body that
-  /// keeps all threads of the store's executor busy would starve the renewal. (A store that needs
-  /// its own executor to answer needs one that bodies leave alone, too.) Its execution context must
-  /// outlive those operations. Concerns this limiter and its copies; to be called before they are
-  /// used.
+  /// keeps all threads of the store's executor busy would starve the renewal. (A store that answers
+  /// by its executor needs one that bodies do not block, too.) Its execution context must outlive
+  /// those operations. Concerns this limiter and its copies; to be called before they are used.
   void renew_on(executor_type executor) {
     agent_->keeper_executor = detail::context_bound_executor::make(std::move(executor));
   }
@@ -185,9 +184,9 @@ class limiter {
   /// @param token completes with `void(error_code, std::optional<permit>)`
   /// @return a permit, or nothing: none is free, or others wait for it
   /// Errors: `invalid_key`; `lease_lost`: it was over when it came.
-  /// Cancellation: leaves nothing behind, once the store has executed the release that it starts;
-  /// until then, what the store granted, for the TTL at most. So do all errors that leave the
-  /// outcome open.
+  /// Cancellation: starts a release, and leaves nothing behind once the store has executed that;
+  /// until then a permit that the store granted, for the TTL at most. So do all errors that leave
+  /// the outcome open.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   WEIR_OPERATION auto async_try_acquire(std::string key, Token&& token = Token{}) const {
@@ -207,9 +206,9 @@ class limiter {
   /// @return the permit, with life left in it
   /// Errors: `timed_out`: the wait is over, and no permit was free when the store last answered;
   /// `invalid_key`, `invalid_wait`; of a store that refuses or has not answered, its own.
-  /// Cancellation: of every kind, at every point, completes it at once. It leaves nothing behind
-  /// once the store has executed the release that it starts; until then a place in line until that
-  /// lapses, or what the store granted, for the TTL at most. So do all errors.
+  /// Cancellation: of every kind, at every point, completes it at once. It starts a release, and
+  /// leaves nothing behind once the store has executed that; until then a place in line, until it
+  /// lapses, or a permit that the store granted, for the TTL at most. So do all errors.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   WEIR_OPERATION auto async_acquire(std::string key, acquire_options options,
@@ -271,9 +270,8 @@ class limiter {
                                 max_holders);
   }
 
-  /// Waits for the releases that handles of this limiter and its copies have started by going, and
-  /// for those of operations that were cancelled or timed out: for those before it, not for later
-  /// ones.
+  /// Waits for the releases that were started before: by handles of this limiter and its copies
+  /// that were destroyed, and by operations that were cancelled or timed out.
   ///
   /// @param token completes with `void(error_code)`
   /// Errors: `operation_aborted`, `not_enough_memory`; whether the releases succeeded does not

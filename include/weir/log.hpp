@@ -41,10 +41,10 @@ void to_stderr(record const& what) noexcept;
 
 /// Tells this one from now on, in place of `to_stderr`; an empty one: nobody. Of each topic it gets
 /// ten records in ten seconds at most; the next one says how many were left out. May be called at
-/// any time, by any thread; a record that is on its way may still come to the sink before.
+/// any time, by any thread; a record that is on its way may still come to the earlier sink.
 void set_sink(sink to);
 
-/// What is less grave than this is not told; `warning` unless this was called.
+/// Sets the least grave level that is told; `warning` unless this is called.
 void set_level(level least) noexcept;
 
 /// A completion handler for what nobody waits for, in place of `boost::asio::detached`, which

@@ -17,11 +17,11 @@ enum class level : std::uint8_t {
   info,     ///< good to know
 };
 
-/// What something is about: for those who want to tell some things and not others.
+/// The subject of a record, by which a sink may choose.
 enum class topic : std::uint8_t {
   store,        ///< is away or refuses, since when and why; or answers again
   settings,     ///< an engine's settings that endanger what weir keeps, or rights that a user lacks
-  hints,        ///< who waits is not told any more, and looks now and then
+  hints,        ///< they are lost: waiters look now and then instead
   worker,       ///< could not start, or gets nothing from its store
   job,          ///< is a dead letter, or has no handler here
   application,  ///< what a program gave to `failures`

@@ -49,10 +49,11 @@ namespace weir {
 /// "Not now" is an answer (`decision::allowed`), not an error. A refusal changes nothing, and says
 /// after what time the same call would be granted.
 ///
-/// A *refund* gives a grant back, once: it goes back as far as it has not refilled, and only while
-/// nothing was taken after it; the answer says how much that was. A grant is consumed by being
-/// refunded, so refunding it again does nothing. Refunding two copies of one grant credits it once,
-/// unless a later take has brought the bucket back to exactly the same state in between.
+/// A *refund* gives a grant back, once. Tokens that have refilled meanwhile do not go back, and
+/// none do if something was taken after the grant; the answer says how many did. A grant is
+/// consumed by being refunded, so refunding it again does nothing. Refunding two copies of one
+/// grant credits it once, unless a later take has brought the bucket back to exactly the same state
+/// in between.
 ///
 /// A handle: copies share their state. Limiters on the same store with the same key policy share
 /// their keys' buckets, as long as their quotas are the same; where they should not, give their
@@ -87,7 +88,7 @@ class rate_limiter {
   using clock_type = Clock;                            ///< how it waits
   using key_policy_type = KeyPolicy;                   ///< what the store gets to see of keys
   using executor_type = boost::asio::any_io_executor;  ///< of any kind
-  /// What an operation without a token uses: `deferred`, or what the executor was rebound to.
+  /// The token of an operation that is given none: `deferred`, or what the executor was rebound to.
   using default_token = boost::asio::default_completion_token_t<executor_type>;
 
   /// @param store  where the buckets are; copied
@@ -148,8 +149,8 @@ class rate_limiter {
   }
 
   /// `try_take` of one key after the other, each on its own: some may be allowed and others not. A
-  /// store that executes many at once (`executes_each`) overlaps their cache misses, which is what
-  /// a check of one among a million keys consists of; they share readings of the clock then.
+  /// store that executes many at once (`executes_each`) overlaps their cache misses, of which a
+  /// check of one among a million keys consists; they then share readings of the clock.
   ///
   /// @param keys    whose buckets: any number, each 1…`limits::key_size` bytes after the key
   /// policy;

@@ -11,9 +11,9 @@
 
 namespace weir {
 
-/// What a take is answered when its store is away (`store_unavailable`), or may have done it or not
-/// (`outcome_unknown`): a limit that protects somebody else is often better open, one that protects
-/// money closed.
+/// The answer to a take while its store is away: where it fails with `store_unavailable`, or with
+/// `outcome_unknown` since it may have been done. A limit that protects somebody else is often
+/// better open, one that protects money closed.
 enum class while_away : std::uint8_t {
   fail,   ///< the error
   allow,  ///< a grant that nobody counted; refunding it does nothing
@@ -30,17 +30,17 @@ enum class while_away : std::uint8_t {
   return "?";
 }
 
-/// What one take may say.
+/// Options of one take.
 struct take_options {
   std::uint64_t cost = 1;  ///< tokens, 1…the smallest capacity
   duration wait{};  ///< how far ahead they may lie, [0, `limits::span`]; 0: now or not at all
 
-  /// What an asynchronous take is answered while the store is away. How long it waits for the store
-  /// before that is said by the store's options, or by its handle's `with_patience`.
+  /// The answer to an asynchronous take while the store is away. The store's options, or its
+  /// handle's `with_patience`, say how long it waits for the store before.
   weir::while_away while_away = weir::while_away::fail;
 };
 
-/// What one refund may say.
+/// Options of one refund.
 struct refund_options {
   /// The grant was a reservation, its instant has not come, and nothing was done under it: all of
   /// it goes back.

@@ -47,13 +47,13 @@ struct uniqueness_options {
                                                           ///< `discard` or `log`
 };
 
-/// What one `uniqueness::async_lock` may say.
+/// Options of one `uniqueness::async_lock`.
 struct lock_options {
   duration wait = limits::span;  ///< how long to wait at most, [0, `limits::span`]; 0: ask once;
                                  ///< `limits::span`: for ever
 };
 
-/// What one `uniqueness::async_with_lock` may say.
+/// Options of one `uniqueness::async_with_lock`.
 struct with_lock_options {
   duration wait{};  ///< how long to wait until it is a conflict, as in `lock_options`
 };
@@ -169,7 +169,7 @@ class uniqueness {
   using store_type = Store;                            ///< where the state lives
   using clock_type = Clock;                            ///< how it waits
   using executor_type = boost::asio::any_io_executor;  ///< of any kind
-  /// What an operation without a token uses: `deferred`, or what the executor was rebound to.
+  /// The token of an operation that is given none: `deferred`, or what the executor was rebound to.
   using default_token = boost::asio::default_completion_token_t<executor_type>;
 
   /// Called for a conflict under `conflict_policy::log`: the key, and who has it.
@@ -200,10 +200,9 @@ class uniqueness {
   void on_conflict(conflict_observer observer) { agent_->observer = std::move(observer); }
 
   /// Renews the locks of `async_with_lock` on this executor instead of the store's: a body that
-  /// keeps all threads of the store's executor busy would starve the renewal. (A store that needs
-  /// its own executor to answer needs one that bodies leave alone, too.) Its execution context must
-  /// outlive those operations. Concerns this object and its copies; to be called before they are
-  /// used.
+  /// keeps all threads of the store's executor busy would starve the renewal. (A store that answers
+  /// by its executor needs one that bodies do not block, too.) Its execution context must outlive
+  /// those operations. Concerns this object and its copies; to be called before they are used.
   void renew_on(executor_type executor) {
     agent_->keeper_executor = detail::context_bound_executor::make(std::move(executor));
   }
@@ -225,8 +224,8 @@ class uniqueness {
   /// @param token completes with `void(error_code, std::optional<lock>)`
   /// @return a lock, or nothing: somebody has it, whatever the conflict policy
   /// Errors: `invalid_key`; `lease_lost`: it was over when it came.
-  /// Cancellation: leaves nothing behind, once the store has executed the release that it starts;
-  /// until then, what the store granted, for the TTL at most. So do all errors that leave the
+  /// Cancellation: starts a release, and leaves nothing behind once the store has executed that;
+  /// until then a lock that the store granted, for the TTL at most. So do all errors that leave the
   /// outcome open.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
@@ -247,9 +246,9 @@ class uniqueness {
   /// @return the lock, with life left in it
   /// Errors: `timed_out`: the wait is over, and the lock was held when the store last answered;
   /// `invalid_key`, `invalid_wait`; of a store that refuses or has not answered, its own.
-  /// Cancellation: of every kind, at every point, completes it at once. It leaves nothing behind
-  /// once the store has executed the release that it starts; until then, what the store granted,
-  /// for the TTL at most. So do all errors.
+  /// Cancellation: of every kind, at every point, completes it at once. It starts a release, and
+  /// leaves nothing behind once the store has executed that; until then a lock that the store
+  /// granted, for the TTL at most. So do all errors.
   /// Executor: the handler's; the store's if it has none.
   template <class Token = default_token>
   WEIR_OPERATION auto async_lock(std::string key, lock_options options,
@@ -327,9 +326,8 @@ class uniqueness {
                                 std::monostate{});
   }
 
-  /// Waits for the releases that handles of this object and its copies have started by going, and
-  /// for those of operations that were cancelled or timed out: for those before it, not for later
-  /// ones.
+  /// Waits for the releases that were started before: by handles of this object and its copies that
+  /// were destroyed, and by operations that were cancelled or timed out.
   ///
   /// @param token completes with `void(error_code)`
   /// Errors: `operation_aborted`, `not_enough_memory`; whether the releases succeeded does not

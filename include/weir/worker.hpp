@@ -90,7 +90,7 @@ class worker {
   using store_type = Store;                            ///< where the state lives
   using clock_type = Clock;                            ///< how it waits
   using executor_type = boost::asio::any_io_executor;  ///< of any kind
-  /// What an operation without a token uses: `deferred`, or what the executor was rebound to.
+  /// The token of an operation that is given none: `deferred`, or what the executor was rebound to.
   using default_token = boost::asio::default_completion_token_t<executor_type>;
 
   /// @param store   where the queues, permits and buckets are; copied
