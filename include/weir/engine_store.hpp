@@ -40,11 +40,12 @@ class engine_store {
   [[nodiscard]] std::uint32_t shard_count() const noexcept { return shards_; }
 
   /// The same store for callers who cannot wait: a request path, say. Calls by way of this handle,
-  /// and of its copies, end within `most`. What was not given to the engine by then never is:
-  /// `store_unavailable`, or why it is refused. What was is `outcome_unknown`. Waits for hints are
-  /// not bounded. Nor are the returns that `limiter`, `uniqueness` and `rate_limiter` start by
-  /// themselves, nor `async_drain`, which waits for them. A store that wraps this one has to pass
-  /// this member on, or gives back by the handle that it has.
+  /// and of its copies, end within `most`. A command that was not given to the engine by then never
+  /// is: it is `store_unavailable`, or fails as the engine refuses. One that was given is
+  /// `outcome_unknown`. Waits for hints are not bounded. Nor are the returns that `limiter`,
+  /// `uniqueness` and `rate_limiter` start by themselves, nor `async_drain`, which waits for them.
+  /// A store that wraps this one should have this member, too; otherwise its returns are bounded by
+  /// the handle that it wraps.
   ///
   /// @param most 1 ms at least; from `limits::span` on only the store's options bound the calls
   [[nodiscard]] Store with_patience(duration most) const {
@@ -76,8 +77,8 @@ class engine_store {
     return call(a.command, a.time, std::forward<Token>(token));
   }
 
-  /// Waits for a hint, which comes at the latest a `poll_interval` after there is reason for it, or
-  /// when the store says, and usually much sooner.
+  /// Waits for a hint. It comes at the latest a `poll_interval` after there is reason for it,
+  /// unless the store says otherwise, and usually much sooner.
   ///
   /// Cancellation, of any type: completes it with `operation_aborted`.
   template <class C, class Token>
@@ -86,8 +87,8 @@ class engine_store {
     return call(c, {}, std::forward<Token>(token));
   }
 
-  /// Lets nothing more in: later commands, and waits, are `closed`. Does not wait for what is under
-  /// way: what becomes of that, see the store.
+  /// Lets nothing more in: later commands, and waits, are `closed`. It does not wait for commands
+  /// under way; each store says what becomes of those.
   void close() const { close_engine(*engine_); }
 
  protected:

@@ -26,9 +26,9 @@ struct permit_grant {
   std::uint32_t in_use = 0;  ///< live permits of the key after this step
   std::uint32_t place = 0;   ///< refused: this holder's place in line, 1 being the next; 0: it has
                              ///< none
-  duration retry_after{};    ///< refused: until expiries alone could make it this holder's turn,
-                           ///< never too short. If as many wait before it as the limit has permits:
-                           ///< until all on the key is over, later places included
+  /// Refused: until expiries alone could make it this holder's turn, never too short. If as many
+  /// wait before it as the limit has permits: until all on the key is over, later places included.
+  duration retry_after{};
 };
 
 /// The answer to `command::renew_permit` and `command::renew_lock`.

@@ -91,7 +91,7 @@ class basic_memory_store {
     return *this;
   }
 
-  /// Never of anything: for code that works on every store.
+  /// Always empty, since this store never fails as a whole: for code that works on every store.
   [[nodiscard]] static store_failure last_failure() { return {}; }
 
   /// The store's time now. It is what every command without an `at` is executed at.

@@ -55,16 +55,16 @@ inline constexpr bool engine_executes<nats_engine, C> =
 ///
 /// A handle: copies share the state, and any number of threads may use them at once; none may
 /// outlive the execution context, which ends with whatever is under way. There is one connection,
-/// on a strand of its own, which exists while `async_run` runs. The C client connects to
-/// a relay in the strand, on the loopback interface, and the relay to a server: it ends a try in
-/// time, and passes on only what a server may say, but within TLS, where the server has shown a
-/// certificate. Connecting, in which the client blocks, has a thread of its own for as long, and a
-/// connection with TLS has one for as long as it lasts.
+/// on a strand of its own, which exists while `async_run` runs. The C client connects to a relay in
+/// the strand, on the loopback interface, and the relay to a server. The relay ends attempts in
+/// time, and passes on only what a server may say; within TLS, where the server has shown a
+/// certificate, it passes on everything. The client blocks while it connects, in a thread of its
+/// own; a connection with TLS has a thread for as long as it lasts.
 ///
-/// Of several servers each has its own time to answer, so that one which is mute delays, and no
-/// more. A connection to a server that serves nothing, as it is cut off from the others of its
-/// cluster, is ended within five of `health_check_interval`, and one of the servers is chosen anew,
-/// by its name: behind one address there may be another one by then.
+/// Of several servers each has its own time to answer, so that a mute one only causes a delay. A
+/// connection to a server that serves nothing, because it is cut off from the others of its
+/// cluster, is ended within five of `health_check_interval`. Then one of the servers is chosen
+/// anew, and its name looked up: another server may be behind the address by then.
 ///
 /// Each key is one record in a stream, and a command is: read it, let the rule decide, and write it
 /// back unless somebody else has. A process remembers its records, so that most commands take one
@@ -86,11 +86,12 @@ inline constexpr bool engine_executes<nats_engine, C> =
 /// no command fails for it. What is taken and cannot be kept is not taken again for a minute,
 /// and each time for twice as long, up to an hour.
 ///
-/// Owners are a matter of speed alone: records and logs are right whoever writes them. One that
-/// stood still or was cut off finds that it was replaced, and asks like the others. No lease has to
-/// end before that: a process that asks an owner which has ended hears at once that nobody listens,
-/// and takes its place; it does so, too, when it hears nothing for `owner_patience`. What the old
-/// one had been asked, and may have done, is `outcome_unknown`; what only reads is asked again.
+/// Owners are a matter of speed alone: records and logs are right whoever writes them. An owner
+/// that stood still or was cut off finds that it was replaced, and asks like the others. Nobody
+/// waits for a lease to end: a process that asks an owner which has ended hears at once that nobody
+/// listens, and takes its place; so it does when it hears nothing for `owner_patience`. Commands
+/// that the old owner was asked, and may have done, are `outcome_unknown`; those that only read are
+/// asked again.
 ///
 /// The server's clock decides. Clients know it by what replies say, to within the fastest round
 /// trip lately and half a thousandth of the time since: leases live longer by that much, and never
@@ -114,13 +115,12 @@ inline constexpr bool engine_executes<nats_engine, C> =
 /// key; `schema_outdated` when the stream is missing and not to be made; `invalid_option` when the
 /// prefix is not valid, or the servers do not make such a stream, as with more replicas than a
 /// server without a cluster can have, or when `command::at` tells a time more than 200 years from
-/// 1970; `closed`. Of a command that another process executes, as the owner, these are its options,
-/// and `max_pending` counts what it is asked, too; only `with_patience` bounds a call by its
-/// caller's word.
+/// 1970; `closed`. For a command that another process executes, as the owner, the owner's options
+/// hold, and its `max_pending` counts what it is asked, too; only `with_patience` is the caller's.
 ///
-/// What a server refuses is asked again by the store as long as the cause may pass and patience
-/// lasts; what is of unknown outcome is not. In a cluster a leader that dies takes with it what it
-/// was asked last, and its successor is elected within seconds.
+/// The store asks again for what a server refuses, as long as the cause may pass and patience
+/// lasts; but not where the outcome is unknown. In a cluster a leader that dies takes with it what
+/// it was asked last, and its successor is elected within seconds.
 ///
 /// The jobs of a shard are what a log of their commands makes of them, in a stream of its own. The
 /// shard's owner keeps all of it in memory: 270 bytes for a job with a payload of 64, by a

@@ -54,11 +54,11 @@ void close_engine(postgres_engine& engine);
 /// lost. Nothing keeps an executor busy while no command is under way. But after the last wait
 /// ends, the store listens for 100 ms more, and keeps the executor busy for so long.
 ///
-/// Commands that are issued together go as one call, in one transaction: numbered dequeues and
-/// completions of any queues; other dequeues, and enqueues, of one queue. So does what is issued
-/// while two such calls are under way. None fails because of another: a call that is refused is
-/// tried again command by command. None waits for a time to pass, unless those calls are held up,
-/// by an application's transaction, say; then for 40 ms at most.
+/// Commands that are issued together, or while two such calls are under way, go as one call, in one
+/// transaction: numbered dequeues and completions of any queues; other dequeues, and enqueues, of
+/// one queue. None fails because of another: a call that is refused is tried again command by
+/// command. None waits for a time to pass, unless the calls under way are held up (by an
+/// application's transaction, say); then for 40 ms at most.
 ///
 /// The connection string is libpq's, and so are its TLS modes: `sslmode=verify-full` checks who the
 /// server is, `require` does not, and the default, `prefer`, does not even insist on TLS. A pooler
@@ -83,16 +83,15 @@ void close_engine(postgres_engine& engine);
 ///
 /// A command completes once it is committed. One that is cancelled completes at once: it was not
 /// executed if it had not been sent yet; otherwise it was executed, or will be, or not. A store
-/// that executes a command at a time that it was told (`command::at`) from then on removes nothing
-/// of what time has ended of its own accord: the server's clock does not know which times those
-/// were. After `close`, commands that wait for a connection end with `operation_aborted`, what was
-/// sent is still answered, and then the connections are closed. Waits for hints end with the last
-/// handle, too.
+/// that has executed a command at a given time (`command::at`) from then on removes nothing that
+/// has expired by itself: the server's clock does not know which times were given. After `close`,
+/// commands that wait for a connection end with `operation_aborted`, what was sent is still
+/// answered, and then the connections are closed. Waits for hints end with the last handle, too.
 ///
-/// Known: who looks for a queue's first job goes through the index entries of jobs that are over
-/// and not vacuumed yet. The tables ask for a vacuum after thousands of those, so it is
-/// `autovacuum_naptime` that bounds them: a minute, unless it is set; where thousands of jobs are
-/// done a second, a few seconds do better.
+/// Known: a look for a queue's first job goes through the index entries of jobs that are over and
+/// not vacuumed yet. The tables ask for a vacuum after thousands of those, so `autovacuum_naptime`
+/// bounds them: a minute by default; where thousands of jobs are done a second, a few seconds do
+/// better.
 ///
 /// Known: a queue's record of what came in, a row or two for each name, is kept until the queue has
 /// nothing left, is neither paused nor held, and was left alone for two days; read_queue_stats

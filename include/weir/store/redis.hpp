@@ -95,13 +95,13 @@ inline constexpr bool engine_executes<redis_engine, C> =
 /// `redis_options::replicas` makes such a loss less likely.
 ///
 /// Sentinels (`redis_address::sentinel`) are asked where the server is whenever a connection is
-/// made, one after the other until one leads to a server that writes; and one of them, on a
-/// connection of its own, tells when it is succeeded.
+/// made, one after the other until one leads to a server that writes. One of them, on a connection
+/// of its own, tells when the server is succeeded.
 ///
 /// A server that refuses a command because it has become a replica, loads its data, or cannot write
-/// to its disk, may have a successor: its connection ends once all that is under way is answered,
-/// names are looked up again, of several hosts and addresses the next one is tried, each with a
-/// time-out of its own, and the command, which was not executed, waits for that.
+/// to its disk, may have a successor. Its connection ends once all that is under way is answered.
+/// Then names are looked up again, and of several hosts and addresses the next one is tried, each
+/// with a time-out of its own. The command, which was not executed, waits for that.
 ///
 /// A command that is cancelled was not executed if there was no connection, and otherwise is
 /// executed or not. A wait ends at most `poll_interval` after there is reason for it, or, while

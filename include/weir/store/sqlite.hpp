@@ -53,9 +53,9 @@ void close_engine(sqlite_engine& engine) noexcept;
 /// executed in the order in which one thread gives them; their handlers may be called in another.
 ///
 /// Several stores, in any number of processes, may use one file at once: all on one host, for a
-/// write-ahead log does not work over a network, and all of one user, whoever only reads included:
-/// the log and its index, beside the file, are whose process made them, and to others the file is
-/// `store_read_only`. Commands of one are atomic to the others.
+/// write-ahead log does not work over a network, and all of one user, also those that only read.
+/// The log and its index, beside the file, belong to the user whose process made them; for other
+/// users the file is `store_read_only`. Commands of one are atomic to the others.
 ///
 /// The file has one time, which all its stores and transactions share. The first of them after a
 /// boot of the host begins it at the date, or at the latest time in the file if that is later; then
@@ -80,10 +80,10 @@ void close_engine(sqlite_engine& engine) noexcept;
 /// A command completes once it is committed. One that is cancelled before its transaction has begun
 /// is not executed; after that it completes as if it had not been cancelled. What is live at a time
 /// that a command is told (`command::at`) is not removed by this store's later commands either, but
-/// by those of others on the file. What stores commit ends a wait at once. What an application
-/// commits by itself does so within `poll_interval` or ten of them, see there, and so does all of
-/// other processes where they cannot tell. After `close`, what was given is still executed; then
-/// those who wait for a hint end with `operation_aborted`, and the file is closed.
+/// by those of others on the file. A commit of a store ends waits at once. A commit of the
+/// application's own ends them within `poll_interval`, or ten of them (see there); so does one of
+/// another process where processes cannot tell each other. After `close`, what was given is still
+/// executed; then those who wait for a hint end with `operation_aborted`, and the file is closed.
 ///
 /// Known: SQLite releases before 3.51.3 can, very rarely, damage a file that several connections
 /// write ("WAL-reset bug"). The store avoids what leads to it as far as it can: see

@@ -15,7 +15,7 @@
 
 namespace weir {
 
-/// Where NATS servers are, and who asks.
+/// Where NATS servers are, and as whom to speak to them.
 ///
 /// These are the only hosts that a store connects to, and that it sends a password, a token or a
 /// signature: servers that a server names (`connect_urls`) are ignored. So name all servers of a
@@ -30,7 +30,7 @@ class nats_address {
   /// is tried first is random. Error: `invalid_option` for everything else.
   [[nodiscard]] static result<nats_address> parse(std::string_view urls);
 
-  /// Who asks, for servers that know users by name; URLs may name others.
+  /// The user, for servers that know users by name; URLs may name others.
   nats_address& authenticate(std::string user, std::string password) {
     user_ = std::move(user);
     password_ = std::move(password);
@@ -56,7 +56,7 @@ class nats_address {
 
   /// Where the servers are.
   [[nodiscard]] std::vector<std::string> const& urls() const noexcept { return urls_; }
-  /// Who asks; empty: nobody by name.
+  /// The user's name; empty: none.
   [[nodiscard]] std::string const& user() const noexcept { return user_; }
   /// The user's.
   [[nodiscard]] std::string const& password() const noexcept { return password_; }

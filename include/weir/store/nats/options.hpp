@@ -34,31 +34,31 @@ struct nats_options {
   bool in_memory = false;       ///< see above
   std::uint64_t max_bytes = 0;  ///< see above
 
-  /// Bytes that are kept free for what empties the store, by records that say nothing: up to 1 GiB,
-  /// an eighth of `max_bytes` at most, and the same in all processes. Where an account or a server
-  /// has no more room these records are removed, and before they are there again nothing is added
-  /// (`store_full`). For the next image of a shard, and the log until then, 1.4 times as much is
-  /// kept as that will need, beside this, where an image is larger than half of this. 0: no room is
-  /// kept, and a store that is full cannot be emptied. The servers of a cluster count each other's
-  /// bytes up to three seconds late: at an account's limit there, more than is written meanwhile is
-  /// wanted.
+  /// Bytes that are kept free for commands that empty the store, by records that say nothing: up to
+  /// 1 GiB, an eighth of `max_bytes` at most, and the same in all processes. When an account or a
+  /// server is full these records are removed, and nothing is added (`store_full`) until they are
+  /// there again. Where a shard's image is larger than half of this, 1.4 times the room that its
+  /// next image, and the log until then, will need is kept as well. 0: no room is kept, and a full
+  /// store cannot be emptied. The servers of a cluster count each other's bytes up to three seconds
+  /// late: near an account's limit, let this be more than is written meanwhile.
   std::size_t reserve = 1U << 20U;
 
   /// How long a command waits for a connection, or for a stream that can be served, before it is
   /// `store_unavailable`; up to `limits::span`.
   duration offline_patience = std::chrono::seconds{5};
 
-  /// Of a try to connect to one server, if there are several; from 10 ms to 1 h.
+  /// Time for connecting to one server, each of several its own; from 10 ms to 1 h.
   duration connect_timeout = std::chrono::seconds{5};
 
   /// How long a request waits for its reply; a write without one is `outcome_unknown`. From 10 ms
   /// to 1 h.
   duration request_timeout = std::chrono::seconds{5};
 
-  /// How often the server is asked for its time, in all processes alike, and a silent connection
-  /// for a sign of life; after two of these without one it is given up. So it is after five in
-  /// which JetStream served nothing on it, as where the server is cut off from the others of its
-  /// cluster: another one is tried, or the same address again. From 10 ms to 1 min.
+  /// How often the server is asked for its time, and a silent connection for a sign of life; from
+  /// 10 ms to 1 min, and the same in all processes. A connection is given up after two of these
+  /// without a sign of life, or after five in which JetStream served nothing on it, as where its
+  /// server is cut off from the others of its cluster. Then another server is tried, or the same
+  /// address again.
   duration health_check_interval = std::chrono::seconds{2};
 
   /// Before the next try to connect, or to read the log of a shard that could not be read; doubles
@@ -66,19 +66,17 @@ struct nats_options {
   duration least_reconnect_wait = std::chrono::milliseconds{50};
   duration longest_reconnect_wait = std::chrono::seconds{5};  ///< and no further than this
 
-  /// How often who waits for a hint looks whether there is reason for one; from 1 ms to 10 s.
+  /// How often a waiter for a hint looks whether there is reason for one; from 1 ms to 10 s.
   duration poll_interval = std::chrono::milliseconds{100};
 
-  /// Executes the commands of other processes, too, where nobody else does, or where others do so
-  /// for more parts and shards: see `nats_store`. False for programs that live for a moment, and
-  /// for those that only enqueue: where nobody is there to be asked, they do themselves what they
-  /// want done.
+  /// May own parts and shards, and so execute the commands of other processes: see `nats_store`.
+  /// False for programs that live for a moment, and for those that only enqueue: they execute their
+  /// commands themselves only where there is no owner to be asked.
   bool owner = true;
 
-  /// Becomes an owner of parts and shards for which it has no command itself, too: for a program
-  /// that is there for others and does nothing else, who then say `owner = false`
-  /// (`example/nats_owner.cpp`). Several of them share the parts. Means nothing where `owner` is
-  /// false.
+  /// Owns parts and shards for which it has no command itself, too: for a program that only serves
+  /// others, which then have `owner = false` (`example/nats_owner.cpp`). Several of them share the
+  /// parts. Means nothing where `owner` is false.
   bool owns_unused = false;
 
   /// How long an owner that is asked may say nothing before somebody takes its place; from 100 ms
@@ -107,8 +105,8 @@ struct nats_options {
 
   /// How often the servers synchronise their files with the disk, as `sync_interval` in their
   /// configuration has it, the same in all processes; zero if that is `always`; up to 1 h. The log
-  /// of a shard is cut behind an image that was written twice as long ago, and lasts so long: power
-  /// may fail before.
+  /// of a shard is cut only behind an image that was written twice as long ago: power may fail
+  /// before the disk has a later one.
   duration sync_interval = std::chrono::minutes{2};
 };
 

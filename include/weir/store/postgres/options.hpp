@@ -24,8 +24,9 @@ struct postgres_options {
 
   std::uint32_t shards = 1;  ///< of the job queues, from 1 to 1,024; for good
 
-  /// At most, from 1 to 1,000; they are made as they are needed. One of several is for what
-  /// was refused elsewhere because an application's transaction has a lock, or another one has.
+  /// The most connections, from 1 to 1,000; they are made as they are needed. Of several, one is
+  /// for commands that were refused on another one because a transaction, of an application or not,
+  /// has a lock.
   std::uint32_t connections = 4;
 
   /// Commands under way on one connection, of which the server executes one at a time; from 1.
@@ -42,8 +43,8 @@ struct postgres_options {
   /// up, and they are `outcome_unknown`. From 10 ms.
   duration command_timeout = std::chrono::seconds{30};
 
-  /// How often who waits for a hint (`await_jobs`, `await_permit`) looks whether there is reason
-  /// for one; from 1 ms.
+  /// How often a waiter for a hint (`await_jobs`, `await_permit`) looks whether there is reason for
+  /// one; from 1 ms.
   duration poll_interval = std::chrono::seconds{1};
 
   /// Whether the server also notifies those who wait, by NOTIFY. The store then has one more
@@ -55,8 +56,7 @@ struct postgres_options {
   /// Copied by the store.
   std::string_view listen_conninfo = "";
 
-  /// After how long, at most, a store that is used has some of what time has ended removed; from
-  /// 10 ms.
+  /// The longest time until a store that is used removes some of what has expired; from 10 ms.
   duration tidy_interval = std::chrono::seconds{5};
 };
 

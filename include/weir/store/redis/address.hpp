@@ -70,7 +70,8 @@ class redis_address {
     ca_file_ = std::move(ca_file);
     return *this;
   }
-  /// Says by a certificate who we are, as a server with `tls-auth-clients` wants it. Encrypts, too.
+  /// Authenticates the client by a certificate, as a server with `tls-auth-clients` wants it.
+  /// Encrypts, too.
   ///
   /// @param file     a PEM file with the certificate, and those behind it if there are any
   /// @param key_file a PEM file with its private key, without a password
@@ -94,11 +95,11 @@ class redis_address {
     return *this;
   }
 
-  /// The hosts are sentinels. One of them is asked, whenever a connection is made, where the server
-  /// of this service is at the time; if it cannot be reached or does not know, or what it names
-  /// does not write, the next one. While it lasts, one of them tells when the server is succeeded,
-  /// if the user may subscribe to that; otherwise its end, its silence or its refusal to write
-  /// shows it. Of no cluster.
+  /// The hosts are sentinels. Whenever a connection is made, one of them is asked where the server
+  /// of this service is; if it cannot be reached or does not know, or names a server that does not
+  /// write, the next one is. While a connection lasts, one of them tells when the server is
+  /// succeeded, if the user may subscribe to that. Otherwise the server's end, its silence or its
+  /// refusal to write shows it. Not for a cluster.
   ///
   /// @param service as the sentinels call it ("mymaster"), of printable characters
   redis_address& sentinel(std::string service) {
@@ -125,10 +126,10 @@ class redis_address {
   /// The hosts that were allowed, as they were given.
   [[nodiscard]] std::vector<std::string> const& allowed() const noexcept { return allowed_; }
 
-  /// Another host of the same service, such as what may take the first one's place: tried when
-  /// those before it cannot be reached, do not answer or do not write. While none of them writes,
-  /// one that can be read is kept, and the others are tried again after each 15 of
-  /// `redis_options::health_check_interval`. Of no cluster.
+  /// Another host of the same service, such as one that may take the first one's place. It is tried
+  /// when those before it cannot be reached, do not answer or do not write. While none of them
+  /// writes, one that can be read is kept, and the others are tried again after every 15
+  /// `redis_options::health_check_interval`. Not for a cluster.
   redis_address& or_at(std::string host, std::uint16_t port) {
     others_.emplace_back(std::move(host), port);
     return *this;
@@ -152,7 +153,7 @@ class redis_address {
   /// Name of the service, as the sentinels know it; empty: the hosts are not sentinels.
   [[nodiscard]] std::string const& service() const noexcept { return service_; }
 
-  /// The same in all but the place, which is the only one, and that of a server.
+  /// The same address, but for one server at this place alone.
   [[nodiscard]] redis_address at(std::string host, std::uint16_t port) const {
     auto out = *this;
     out.host_ = std::move(host);
@@ -161,7 +162,7 @@ class redis_address {
     out.service_.clear();
     return out;
   }
-  /// A sentinel, as whom to speak to sentinels.
+  /// The same for one sentinel, with the user and the password for sentinels.
   [[nodiscard]] redis_address sentinel_at(std::string host, std::uint16_t port) const {
     auto out = at(std::move(host), port);
     out.user_ = sentinel_user_;

@@ -91,7 +91,7 @@ class redis_link final : public redis_backend,
 
   [[nodiscard]] redis_address const& address() const noexcept { return address_; }
   [[nodiscard]] bool up() const noexcept { return session() != nullptr; }
-  /// What the server has against us, since it last said so; success: nothing, or who knows.
+  /// Last refusal by the server; empty if there is none, or none is known.
   [[nodiscard]] error_code refusal() const noexcept { return refused_; }
   [[nodiscard]] std::size_t under_way() const noexcept {
     return given_ + queue_.size() + unconfirmed_.size();

@@ -31,9 +31,9 @@ struct redis_options {
   /// `limits::span`.
   duration offline_patience = std::chrono::seconds{5};
 
-  /// Of each of: name look-up, connect, TLS, greeting; from 1 ms to 1 h. An execution context looks
-  /// up one name at a time: one that is given up still holds up those behind it, until the system's
-  /// resolver is done with it.
+  /// Time for each of name look-up, connect, TLS and greeting; from 1 ms to 1 h. An execution
+  /// context looks up one name at a time: a look-up that was given up still holds up later ones,
+  /// until the system's resolver is done with it.
   duration connect_timeout = std::chrono::seconds{5};
 
   /// How often a silent connection is asked for a sign of life; after two of these without one it
@@ -46,29 +46,29 @@ struct redis_options {
                                                               ///< 1 h
 
   /// How often a wait for a hint looks whether there is reason for one, while no hints arrive; from
-  /// 1 ms to 10 s. While they do, it looks every 2 s, or as rarely as this if that is more: this
-  /// bounds the wait when one is lost, and when a lease just ends. Each look is a command, for each
-  /// waiter of a permit and each shard; a worker's own scan of a shard counts as one.
+  /// 1 ms to 10 s. While they do, it looks every 2 s, or every `poll_interval` if that is longer:
+  /// this bounds the wait when a hint is lost, and when a lease just ends. Each look is a command,
+  /// for each waiter of a permit and each shard; a worker's own scan of a shard counts as one.
   duration poll_interval = std::chrono::milliseconds{100};
 
-  /// How many replicas must have what a command has changed before it succeeds; up to 100. With 0,
-  /// nobody asks them. Otherwise such commands go by a connection of their own, since WAIT, by
-  /// which the server is asked, holds up all that is behind it; one WAIT is for all that were done
-  /// by then. A command that the server has done, but that not so many have within
-  /// `replica_timeout`, is `outcome_unknown`: it counts, unless a fail-over forgets it.
+  /// How many replicas must have what a command has changed before it succeeds; up to 100. With 0
+  /// they are not asked. Otherwise such commands have a connection of their own, since WAIT, by
+  /// which the server is asked, holds up everything behind it; one WAIT serves all commands that
+  /// were done by then. A command that the server has done, but too few replicas have within
+  /// `replica_timeout`, is `outcome_unknown`: it stands unless a fail-over forgets it.
   ///
   /// This makes it less likely that a fail-over loses what was acknowledged, and does not rule it
-  /// out: who succeeds a server need not be a replica that had it, and a replica that has it need
-  /// not have written it to its disk.
+  /// out: the successor of a server need not be a replica that had it, and a replica that has it
+  /// need not have written it to its disk.
   std::uint32_t replicas = 0;
   /// At least 1 ms, and no more than `health_check_interval`.
   duration replica_timeout = std::chrono::seconds{1};
 
   std::size_t max_pending = 100'000;  ///< commands under way or waiting; more are `store_full`
 
-  /// Whether a server may be used whose maxmemory-policy is not noeviction. When its memory is
-  /// short it forgets leases, which others are then given, buckets and jobs. Without this, commands
-  /// are `store_evicts`, and with it the log is told (`log::topic::settings`). It is looked at
+  /// May a server be used whose maxmemory-policy is not noeviction? When memory is short such a
+  /// server forgets buckets, jobs and leases, which others are then given. Without this, commands
+  /// are `store_evicts`; with it, the log says so (`log::topic::settings`). The policy is looked at
   /// whenever a connection is made, and without a cluster after every 15 `health_check_interval`,
   /// if weir's user has the right to INFO.
   bool allow_eviction = false;

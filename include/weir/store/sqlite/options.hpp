@@ -37,10 +37,10 @@ struct sqlite_options {
   duration busy_timeout = std::chrono::seconds{5};
 
   /// How often the file is asked, while somebody waits for a hint, whether others have changed it;
-  /// from 1 ms to 10 s. On Linux stores tell those of other processes at once what they commit, and
-  /// an application's transaction (`sqlite_transaction`) tells what it is about to: then this is
-  /// for a second after such news, and otherwise it is ten times as long, up to a second. Where
-  /// nothing can be told, for want of descriptors say, the log is told so.
+  /// from 1 ms to 10 s. On Linux a store tells those of other processes at once that it has
+  /// committed, and a `sqlite_transaction` that it is about to. Then this holds for a second after
+  /// such a message, and otherwise ten times as much, up to a second. If a store cannot tell or
+  /// hear, for want of descriptors say, the log says so.
   duration poll_interval = std::chrono::milliseconds{10};
 
   /// Commands in one transaction, at most; from 1. It also ends when the jobs in its commands and
@@ -48,10 +48,10 @@ struct sqlite_options {
   std::uint32_t max_group = 256;
 
   /// May a brief command be executed by the thread that starts it, when nothing else is to be done?
-  /// Only what does not wait for the disk is: what reads, and, with `process_crash`, what writes a
-  /// few rows. It takes tens of microseconds, and more where a page of the file is not in the
-  /// memory, or where the log begins anew after another process has written it back. false: that
-  /// thread does no more than to hand over its command.
+  /// Only commands that do not wait for the disk are: those that read, and, with `process_crash`,
+  /// those that write a few rows. It takes tens of microseconds, and more where a page of the file
+  /// is not in the memory, or where the log begins anew after another process has written it back.
+  /// false: that thread does no more than to hand over its command.
   bool in_place = true;
 
   /// Commands that wait for their turn; more are `store_full`.
