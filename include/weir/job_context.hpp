@@ -61,14 +61,14 @@ class snooze_for : public std::exception {
   explicit snooze_for(duration delay) noexcept : delay_{delay} {}
   /// How long the job is to wait, as it was given.
   [[nodiscard]] duration delay() const noexcept { return delay_; }
-  /// That it is no failure.
+  /// A text for logs; snoozing is not a failure.
   [[nodiscard]] char const* what() const noexcept override { return "snoozed by its handler"; }
 
  private:
   duration delay_;
 };
 
-/// What a handler may know about the attempt that it runs. It lives as long as the handler runs.
+/// The attempt that a handler runs, as it sees it. It lives as long as the handler runs.
 ///
 /// Thread-safety: all of it may be used in any thread.
 class job_context {
@@ -106,18 +106,19 @@ class job_context {
 
   /// Says how far the handler has come, for those who watch the job (`job::progress`). The worker
   /// stores it with a renewal of the lease, within a second while the store answers; of several
-  /// only the last. What is not stored when the job has ended well is dropped.
+  /// only the last. One that is not stored before the job ends well is dropped.
   ///
-  /// @param done  so much of it
-  /// @param total of so much; 0: nobody knows
+  /// @param done  how much is done
+  /// @param total how much there is to do; 0: unknown
   /// @param note  for people; cut so that all has at most `limits::progress_size` bytes
   void progress(std::uint64_t done, std::uint64_t total, std::string_view note = {}) {
     notes_.progress(job_progress{done, total, std::string{note}}.text());
   }
 
-  /// Hands over what the next attempt is to know, should this one fail: see `last_checkpoint`. The
-  /// worker stores it with a renewal of the lease, as soon as it can, and before the failure of
-  /// this attempt; of several only the last. It stays with the job until another one is stored.
+  /// Leaves bytes for the next attempt, should this one fail: see `last_checkpoint`. The worker
+  /// stores them with a renewal of the lease, as soon as it can, and before it stores the failure
+  /// of this attempt; of several checkpoints only the last. It stays with the job until another one
+  /// is stored.
   ///
   /// @param bytes 1…`limits::checkpoint_size` of them
   /// Throws `boost::system::system_error`: `invalid_option` (there are none), `payload_too_large`.
@@ -135,9 +136,9 @@ class job_context {
   ///        one, on the strand of the coroutine that asks, or on the bookkeeping's
   /// Errors: `invalid_option` (there are no bytes), `payload_too_large`, both at once and with
   /// nothing handed over; `lease_lost`, and that of a store that refuses it (`store_full`,
-  /// `disk_full`): then the next attempt has an earlier one; `operation_aborted`: cancelled, and
-  /// still handed over, or the execution context of the worker had ended before. Who waits when
-  /// that ends is destroyed.
+  /// `disk_full`): then the next attempt has an earlier one; `operation_aborted`: it was cancelled,
+  /// and the bytes are stored all the same, or the worker's execution context had ended before. If
+  /// that context ends during the wait, the handler is destroyed.
   template <class Token = boost::asio::deferred_t>
   WEIR_OPERATION auto async_checkpoint(std::string bytes, Token&& token = Token{}) {
     return boost::asio::async_initiate<Token, void(error_code)>(checkpoint_initiation{this}, token,
@@ -157,8 +158,8 @@ class job_context {
   }
 
   /// Should the handler stop? True once the lease is lost, the timeout is over, or the worker stops
-  /// and will not wait longer. A coroutine handler is cancelled then; a plain function that takes
-  /// long may look here, and throws what it likes: if it returns, its job is completed.
+  /// and will not wait longer. A coroutine handler is cancelled then. A plain function that takes
+  /// long should look here, and throw, anything at all: if it returns, its job is completed.
   [[nodiscard]] bool stop_requested() const noexcept {
     return stop_.load(std::memory_order_relaxed);
   }

@@ -19,8 +19,8 @@ namespace weir {
 /// How far a handler has come, for those who watch its job: so many of so many, and a note. A store
 /// keeps it as text: `3/10 the third page`.
 struct job_progress {
-  std::uint64_t done = 0;   ///< so much of it
-  std::uint64_t total = 0;  ///< of so much; 0: nobody knows
+  std::uint64_t done = 0;   ///< how much is done
+  std::uint64_t total = 0;  ///< how much there is to do; 0: unknown
   std::string note{};       ///< for people
 
   friend bool operator==(job_progress const&, job_progress const&) = default;  ///< all of it

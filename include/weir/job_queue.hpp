@@ -88,8 +88,8 @@ class job_queue {
   /// The token of an operation that is given none: `deferred`, or what the executor was rebound to.
   using default_token = boost::asio::default_completion_token_t<executor_type>;
 
-  /// Called for a conflict under `conflict_policy::log`: the queue, the newcomer and who has the
-  /// key.
+  /// Called for a conflict under `conflict_policy::log`: the queue, the newcomer, and the job that
+  /// has the key.
   using conflict_observer =
       std::function<void(std::string_view queue, job_id newcomer, job_id possessor)>;
 

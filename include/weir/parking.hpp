@@ -56,12 +56,17 @@ namespace weir {
 
 /// An operation that waits: `park` makes it. Each member may be called by any thread.
 ///
-/// Of its base come `waiting()`, and what a store needs whose callers may set a bound to its
-/// operations (`with_patience`): `lapse()` ends one whose time is over. An owner that sends it
-/// calls `leaves()` right before, and `stays()` if it was not sent after all; one that does itself
-/// what the operation waits for calls `begins()` right before, after which it can still lapse, but
-/// not be cancelled any more. Both return false if it has ended already. `answered()` says that it
-/// was done, and that `resume` is on its way: then it does not lapse, either.
+/// Its base has more, for a store whose callers may bound their operations (`with_patience`):
+///
+/// - `waiting()`: has it not ended yet?
+/// - `lapse()` ends an operation whose time is over.
+/// - `leaves()` is called right before the owner sends it, and `stays()` if it was not sent after
+///   all.
+/// - `begins()` is called right before an owner does by itself what the operation waits for. Then
+///   it can still lapse, but not be cancelled any more.
+/// - `answered()` says that it was done, and that `resume` is on its way: it does not lapse now.
+///
+/// `leaves()` and `begins()` return false if it has ended already.
 ///
 /// @tparam Args the handler's arguments, the first of which is an error_code
 template <class... Args>

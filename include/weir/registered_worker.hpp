@@ -57,7 +57,7 @@ struct registered_worker {
   static constexpr duration patience = std::chrono::seconds{30};
 
   std::string name{};                   ///< `worker_options::name`; several may have the same
-  std::string holder{};                 ///< by which the leases of its jobs name it
+  std::string holder{};                 ///< the holder of its jobs' leases
   duration seen{};                      ///< since it described itself, by the store's clock
   duration up{};                        ///< from its start until then
   bool fires_schedules = false;         ///< it is a `scheduler`, and serves nothing else

@@ -24,8 +24,8 @@ struct schedule_event {
 };
 
 /// Is told of each firing, before it is stored: if the scheduler dies then, or the schedule has
-/// changed, it is done and told once more. It is called by one thread at a time, whichever. Must
-/// not throw.
+/// changed, the firing is done, and told, once more. Called by one thread at a time, not always the
+/// same. Must not throw.
 using schedule_observer = std::function<void(schedule_event const&)>;
 
 }  // namespace weir

@@ -31,14 +31,14 @@ namespace weir {
 ///
 /// It is a worker whose jobs are the schedules. A tick comes within milliseconds of its instant
 /// where the store gives hints, within `options.poll` otherwise; if a scheduler dies while it fires
-/// a schedule, another goes on when the lease is over (`options.lease`). The instant is that of
-/// this host's date; where that is behind the store's, the schedule waits for it, and is left to
-/// others from time to time; where it is ahead of that of the host that booked the tick, for a
-/// quarter of an hour at most.
+/// a schedule, another goes on when the lease is over (`options.lease`). Whether a tick has come is
+/// decided by this host's date. Where that is behind the store's, the schedule waits for it, and is
+/// left to others from time to time. Where it is ahead of that of the host that booked the tick, it
+/// is left to others for a quarter of an hour at most.
 ///
 /// A host whose time zone database is older than that by which a tick was booked, or has no such
 /// zone, leaves the schedule to others and says so in the log; ten minutes after the tick, one with
-/// an older database fires it all the same. So are ticks told that come too late.
+/// an older database fires it all the same. Ticks that come too late are said in the log, too.
 ///
 /// Thread-safety: set observers before `async_run`; `stop` may be called from any thread.
 template <class Store, class Clock = system_clock>

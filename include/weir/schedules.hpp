@@ -82,10 +82,10 @@ class schedules {
   /// The store's: where handlers without an executor of their own are called.
   [[nodiscard]] executor_type get_executor() const noexcept { return desk_->get_executor(); }
 
-  /// Makes a schedule, or changes the one of its name: its ticks count from the change then, if
-  /// they are others, so a changed definition fires none of its own past. Where nothing is
-  /// different nothing is changed, so every process may do this whenever it starts. A schedule that
-  /// is paused stays so.
+  /// Makes a schedule, or changes the one of its name. If its ticks become others they count from
+  /// the change, so a changed definition fires none of its own past. Where nothing is different
+  /// nothing is changed, so every process may do this whenever it starts. A schedule that is paused
+  /// stays so.
   ///
   /// @param definition when, and how
   /// @param job        what is enqueued, encoded before this returns, under its type's policies.
@@ -188,8 +188,7 @@ class schedules {
                      std::forward<Token>(token));
   }
 
-  /// Lets ticks come and go, and fires none, until `async_resume`: also none of those that come
-  /// meanwhile, then.
+  /// Fires no ticks until `async_resume`. Those that come meanwhile are not fired later, either.
   ///
   /// @param name  its name
   /// @param token completes with `void(error_code, bool)`
@@ -232,8 +231,9 @@ class schedules {
         std::forward<Token>(token));
   }
 
-  /// Enqueues, at once, a job for each tick of a time that has passed, and that the queue has no
-  /// record of: the ids are those of the ticks. What is not fired yet is left to its time.
+  /// Enqueues, at once, a job for each tick of a past time. A job that the queue has a record of is
+  /// not enqueued again: ids are made of ticks. Ticks that are still to be fired are left to their
+  /// time.
   ///
   /// @param name  its name
   /// @param from  the first instant that may be one of them

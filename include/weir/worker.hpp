@@ -58,18 +58,18 @@ using default_retry_backoff = jittered_backoff<capped_backoff<exponential_backof
 /// business.
 ///
 /// *Executors*: a handler and the decoding of its payload run on the executor that the handler is
-/// bound to, or else on that of whoever called `async_run`, a coroutine on a strand of its own; all
-/// bookkeeping, renewals among it, and the policies of a job type that has limits, on a strand of
-/// the store's executor or of the one given to `bookkeeping_on`. A handler that blocks the only
-/// thread of both starves the renewals: bind it to a pool, or give the bookkeeping an executor of
-/// its own.
+/// bound to, or else on the one associated with the token of `async_run`; a coroutine on a strand
+/// of its own. All bookkeeping runs on a strand of the store's executor, or of the one given to
+/// `bookkeeping_on`; so do renewals, and the policies of job types that have limits. A handler that
+/// blocks the only thread of both starves the renewals: bind it to a pool, or give the bookkeeping
+/// an executor of its own.
 ///
 /// *Lifetime*: copies share handlers and runs. The destructor of the last one stops the runs as
 /// `stop` does; they drain and complete later, on their executors, and refer to nothing of the
 /// worker's. The execution contexts of the bookkeeping and of handlers may be destroyed in any
-/// order: without the former no handler starts, and without one of the latter a run stops, when it
-/// would start a handler there, and gives its jobs back. After `fork` a worker is the parent's: the
-/// child must neither run nor destroy it, nor its store.
+/// order. Without the former no handler starts. Without one of the latter a run stops when it would
+/// start a handler there, and gives its jobs back. After `fork` a worker is the parent's: the child
+/// must neither run nor destroy it, nor its store.
 ///
 /// *Thread-safety*: register handlers, middleware and observers before `async_run`; `stop` may be
 /// called from any thread.
@@ -118,12 +118,12 @@ class worker {
 
   /// Registers the handler of a job type; a second one for the same kind replaces the first.
   ///
-  /// @param handler takes `(Job const&, job_context&)` or `(Job const&)`, both alive until it ends;
-  /// it is a plain function
-  ///                or returns `asio::awaitable`. One that is bound to an executor runs there, a
-  ///                coroutine on a strand of it: `asio::bind_executor(pool, f)` for one that blocks
-  ///                or computes. What it returns is stored as the job's result: a
-  ///                string as it is, anything else in its JSON form. Several calls may run at once.
+  /// @param handler takes `(Job const&, job_context&)` or `(Job const&)`, both alive until it ends.
+  ///                It is a plain function or returns `asio::awaitable`. One that is bound to an
+  ///                executor runs there, a coroutine on a strand of it: use `asio::bind_executor`
+  ///                for one that blocks or computes. What it returns is stored as the job's result:
+  ///                a string as it is, anything else in its JSON form. Several calls may run at
+  ///                once.
   template <class Job, class Handler>
   worker& handle(Handler handler) {
     static_assert(has_kind<Job>,
@@ -188,20 +188,21 @@ class worker {
   /// Runs until stopped or cancelled. Each call is a run of its own, with `options.concurrency`
   /// hands: call it once, unless several executors are to run handlers.
   ///
-  /// Then it drains: claims nothing more, gives back what it claimed
-  /// and did not start, waits up to `options.drain` for its handlers while renewing their leases,
-  /// then tells them to stop, waits until they have, and gives back, with their attempt, the jobs
-  /// of those that did not finish.
+  /// At the end it drains: it claims nothing more, gives back jobs that it has not started, and
+  /// waits up to `options.drain` for its handlers while it renews their leases. Then it tells them
+  /// to stop, waits until they have, and gives back, with their attempt, the jobs that they did not
+  /// finish.
   ///
   /// @return nothing: `void(error_code)`
   /// Errors: bad options (`invalid_option`, `invalid_shard`, `invalid_ttl`, `invalid_wait`), before
   /// anything is done; `operation_aborted` when cancelled; `schema_outdated`, `schema_too_new`,
-  /// `store_foreign`, `store_evicts`, `permission_denied` or a store's `invalid_option` if that is
-  /// how the store answers from the beginning. Its other failures, and all later ones, are events
-  /// and not errors: the worker goes on trying. `not_enough_memory`, and `state_not_recoverable`
-  /// for a policy that throws, end it without a drain. Cancellation, of any type: drains as above;
-  /// nothing is left behind but what the store could not be told. Executor: handlers run on the
-  /// associated executor, coroutines on strands of it.
+  /// `store_foreign`, `store_evicts`, `permission_denied` or a store's `invalid_option`, if the
+  /// store answers so from the beginning. Its other failures, and all later ones, are events and
+  /// not errors: the worker goes on trying. `not_enough_memory`, and `state_not_recoverable` for a
+  /// policy that throws, end it without a drain.
+  /// Cancellation, of any type: drains as above. Nothing is left behind, except where the store
+  /// could not be told.
+  /// Executor: handlers run on the associated executor, coroutines on strands of it.
   template <class Token = default_token>
   WEIR_OPERATION auto async_run(Token&& token = Token{}) {
     auto initiate = [this](auto handler) {

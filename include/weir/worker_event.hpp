@@ -14,9 +14,9 @@
 
 namespace weir {
 
-/// What a worker did.
+/// The kinds of events of a worker. Without another subject, a line is about a job.
 enum class worker_event_kind : std::uint8_t {
-  started,         ///< it is given to its handler
+  started,         ///< its handler starts
   completed,       ///< its result is stored
   result_dropped,  ///< its handler has succeeded, and its result cannot be stored, for `reason`:
                    ///< the job is completed without it

@@ -72,10 +72,10 @@ struct console_audit {
 /// How a console looks, and what it may do. By default it changes nothing, and answers only to the
 /// names of this host.
 struct console_options {
-  /// Above each page.
+  /// The heading of each page.
   std::string title = "weir";
-  /// Of its targets, where it is mounted, such as `/console`, or nothing: letters, digits, dashes,
-  /// underscores, dots and slashes.
+  /// Where it is mounted, such as `/console`: its targets begin so. Letters, digits, dashes,
+  /// underscores, dots and slashes; may be empty.
   std::string prefix{};
   /// The actions that may be done. None: the store can only be read.
   std::vector<console_action> allow{};

@@ -59,7 +59,7 @@ struct opentelemetry_options {
   /// Shards of the store, for `messaging.destination.partition.id`: 0…1,024. 0: it is left out.
   std::uint32_t shards = 0;
   /// Has each job of several that are enqueued together, up to 100, a create span of its own?
-  /// Without, and of more, all have the send span's context.
+  /// Without it, and where there are more, all have the context of the enqueue's span.
   bool create_spans = true;
   /// Is the creation context of a job the parent of its process span, too, instead of only a link?
   /// Then the processing is part of the trace of the enqueue, however much later it is.

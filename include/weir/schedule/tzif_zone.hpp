@@ -198,7 +198,7 @@ class tzif_reader {
 
 /// A zone of the system's database of time zones, read from its file (TZif, version 2 or later).
 ///
-/// What was read does not change any more: `load` again for what an update of the system brings.
+/// A zone that was read does not change any more: after an update of the system, `load` it again.
 /// Copies share it, and may be used by several threads at once.
 class tzif_zone {
  public:

@@ -227,8 +227,8 @@ class fault_proxy {
     return ask([how](detail::proxy_state& s) { s.cut_all(how); }, std::forward<Token>(token));
   }
 
-  /// Moves nothing any more, of new connections neither, and closes nothing. What was read before
-  /// is forwarded at `async_resume`.
+  /// Forwards nothing any more, not even for new connections, and closes nothing. What was read
+  /// before is forwarded at `async_resume`.
   template <class Token = boost::asio::detached_t>
   auto async_stall(Token&& token = {}) const {
     return ask([](detail::proxy_state& s) { s.stall(); }, std::forward<Token>(token));

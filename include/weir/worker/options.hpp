@@ -27,7 +27,7 @@ struct served_queues {
   std::string name{};        ///< the queue of this name, up to `limits::key_size` bytes
   std::string prefix{};      ///< all queues whose names begin so; with `name` empty, both empty:
                              ///< every queue that no other entry serves
-  std::uint32_t weight = 1;  ///< jobs that it gets in turn for each of an entry with weight 1,
+  std::uint32_t weight = 1;  ///< its share: jobs claimed for each job of an entry with weight 1,
                              ///< while both have jobs that wait: 1…`max_weight`
   std::uint32_t concurrency = 0;  ///< handlers of its jobs at once, up to `limits::batch`; 0: as
                                   ///< many as the worker has
@@ -51,14 +51,14 @@ struct worker_options {
                                               ///< (0, `limits::span`]
   duration drain = std::chrono::seconds{10};  ///< how long handlers may go on when the worker
                                               ///< stops, [0, `limits::span`]
-  duration max_reservation = std::chrono::minutes{1};     ///< how far ahead a rate-refused job may
+  duration max_reservation = std::chrono::minutes{1};     ///< how far ahead a refused job may
                                                           ///< reserve, [0, `limits::span`]
   duration unknown_kind_delay = std::chrono::minutes{1};  ///< until a job of unknown kind is
                                                           ///< offered again, [0, `limits::span`]:
                                                           ///< so long after its first attempt,
                                                           ///< twice as long after the second, …
-  duration gc_interval = std::chrono::minutes{1};  ///< between collections of stale pointers,
-                                                   ///< (0, `limits::span`]
+  duration gc_interval = std::chrono::minutes{1};         ///< between two rounds of housekeeping in
+                                                          ///< the store, (0, `limits::span`]
   std::vector<served_queues> queues{};  ///< which it serves, up to 1,000 entries, none twice;
                                         ///< empty: all. Of several that fit a queue, the one with
                                         ///< its name serves it, otherwise the one with the longest
