@@ -50,7 +50,7 @@ struct enqueue_options {
   job_headers_view headers{};
 };
 
-/// What became of an enqueued job.
+/// The answer to the enqueue of a job.
 struct enqueued_job {
   job_id id{};                                          ///< the newcomer's
   enqueue_outcome outcome = enqueue_outcome::enqueued;  ///< in the queue, or why not

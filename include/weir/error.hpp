@@ -17,7 +17,7 @@
 
 namespace weir {
 
-/// What operations fail with: an `errc`, an error of Asio, or one of a client library. Where there
+/// The error of an operation: an `errc`, an error of Asio, or one of a client library. Where there
 /// is more to say (which option, which host, what the engine said) its `message()` ends with that;
 /// it compares as without. `docs/errors.md` shows what is seen of many mistakes.
 using error_code = boost::system::error_code;
@@ -124,8 +124,7 @@ enum class errc {
   return "?";
 }
 
-/// What kind of error it is, for callers that react to the kind: `ec ==
-/// weir::condition::bad_input`.
+/// The kind of an error, for callers that react to the kind: `ec == weir::condition::bad_input`.
 enum class condition {
   bad_input = 1,  ///< the caller's mistake: the same call will fail again
   transient,      ///< may succeed when tried again

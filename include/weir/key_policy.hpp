@@ -37,7 +37,7 @@ class digest_key {
   explicit digest_key(boost::hash2::digest<32> const& digest) noexcept : size_{bytes_.size()} {
     std::memcpy(bytes_.data(), digest.data(), bytes_.size());
   }
-  /// What the store is given: the 32 bytes, or nothing. It lives as long as this.
+  /// The bytes that the store is given: all 32, or none. The view lives as long as this.
   [[nodiscard]] std::string_view view() const noexcept { return {bytes_.data(), size_}; }
 
  private:

@@ -106,7 +106,8 @@ class lease {
   /// Does it hold something? Holding says nothing about time: see `expires_at`.
   explicit operator bool() const noexcept { return owner_.state() != nullptr; }
 
-  /// What is held. Empty if nothing is. The views are valid as long as the handle holds it.
+  /// The key that is held; empty if nothing is. This view, and that of `holder`, are valid as long
+  /// as the handle holds it.
   [[nodiscard]] std::string_view key() const noexcept {
     return *this ? owner_.state()->key() : std::string_view{};
   }

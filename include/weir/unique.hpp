@@ -32,7 +32,7 @@ enum class unique_strategy : std::uint8_t {
   return "?";
 }
 
-/// What a newcomer does whose unique key is taken.
+/// The rule for a newcomer whose unique key is taken.
 enum class conflict_policy : std::uint8_t {
   reject,   ///< it is an error: `errc::unique_conflict`
   discard,  ///< it is a value: `enqueue_outcome::duplicate`

@@ -9,7 +9,7 @@
 #include <string_view>
 
 /// @file
-/// Which version of weir this is.
+/// The version of weir.
 
 // The version is written here only: CMakeLists.txt and conanfile.py read these three lines.
 #define WEIR_VERSION_MAJOR 0
@@ -19,9 +19,9 @@
 /// @def WEIR_VERSION_MAJOR
 /// Before 1.0 the interface may change with the minor version.
 /// @def WEIR_VERSION_MINOR
-/// What is new.
+/// Grows with what is new.
 /// @def WEIR_VERSION_PATCH
-/// What is only corrected.
+/// Grows with corrections.
 
 /// For `#if`: two digits each for minor and patch, so that versions compare as numbers.
 #define WEIR_VERSION (WEIR_VERSION_MAJOR * 10000 + WEIR_VERSION_MINOR * 100 + WEIR_VERSION_PATCH)

@@ -37,7 +37,7 @@ struct take {
                         ///< all
 };
 
-/// What is there, and whether `take` would be granted; changes nothing.
+/// Reads what is there, and whether `take` would be granted; changes nothing.
 struct peek_bucket {
   using result = bucket_info;               ///< how full each quota is; would it be granted?
   static constexpr bool repeatable = true;  ///< it changes nothing

@@ -68,7 +68,7 @@ struct new_job {
                                ///< `limits::headers_size` bytes
 };
 
-/// What became of a job that was to be enqueued.
+/// The outcome of enqueueing a job.
 enum class enqueue_outcome : std::uint8_t {
   enqueued,     ///< it is in the queue; also when a job with this id already was (the same enqueue
                 ///< asked again)
@@ -88,7 +88,7 @@ enum class enqueue_outcome : std::uint8_t {
   return "?";
 }
 
-/// What became of one of the jobs of `command::enqueue_jobs`.
+/// The answer to one of the jobs of `command::enqueue_jobs`.
 struct enqueued {
   enqueue_outcome outcome = enqueue_outcome::enqueued;  ///< in the queue, or why not
   job_id other{};  ///< the job in possession of the unique key, where the outcome names one
@@ -114,7 +114,7 @@ struct finished_job {
   std::string_view result;  ///< what to keep with the record, up to `limits::payload_size` bytes
 };
 
-/// What became of one of the jobs of `command::complete_jobs`.
+/// The outcome of completing a job.
 enum class complete_outcome : std::uint8_t {
   completed,   ///< also when the same lease had completed it before and its record still stands
   lease_lost,  ///< the lease is over; nothing was changed
@@ -153,7 +153,7 @@ struct started {
   job_id other{};                                  ///< blocked: the job that has the run lock
 };
 
-/// What became of a job whose attempt failed: it waits again, or its attempts are spent.
+/// The outcome of a failed attempt: the job waits again, or its attempts are spent.
 enum class requeue_outcome : std::uint8_t {
   requeued,       ///< it waits again
   dead_lettered,  ///< its attempts are spent
@@ -192,7 +192,7 @@ struct relayed {
                                                      ///< position; otherwise empty
 };
 
-/// What became of a job that was to be cancelled.
+/// The outcome of cancelling a job.
 enum class cancel_outcome : std::uint8_t {
   cancelled,  ///< it will not run; also when it was cancelled before and its record still stands
   running,    ///< it is leased and was left alone
@@ -211,7 +211,7 @@ enum class cancel_outcome : std::uint8_t {
   return "?";
 }
 
-/// What became of a dead job that was to be replayed.
+/// The outcome of replaying a dead job.
 enum class replay_outcome : std::uint8_t {
   replayed,   ///< it is pending again with no attempts spent
   conflict,   ///< its unique key was taken meanwhile by `other`; nothing was changed

@@ -23,7 +23,7 @@
 
 namespace weir {
 
-/// Is told what became of each command of a store:
+/// An observer of a store, which is told what became of each command:
 ///
 ///     struct observer {
 ///       template <class C>
@@ -32,9 +32,9 @@ namespace weir {
 ///     };
 ///
 /// `took` is from the call to the answer, by a steady clock. Where there is an error, the answer is
-/// an empty one. It is called in whatever thread the answer comes to, in several at once, before
-/// who asked is told: it must be quick, and not throw. Of some commands an observer may want to see
-/// the beginning, too: see `accompanies`.
+/// an empty one. `executed` is called in the thread that has the answer, by several threads at
+/// once, before the caller's handler: it must be quick, and not throw. Of some commands an observer
+/// may want to see the beginning, too: see `accompanies`.
 ///
 /// It may have a function `bool times(C const&) const noexcept`, which is asked about a command
 /// that the store executes in the calling thread: if it says no, the clock is not read, and `took`
@@ -45,7 +45,7 @@ concept observes = requires(O const& o, C const& c, error_code ec, typename C::r
   { o.executed(c, ec, answer, took) } noexcept;
 };
 
-/// Accompanies a command from its call to its answer, as spans of a trace do:
+/// An observer that accompanies a command from its call to its answer, as spans of a trace do:
 ///
 ///     struct observer {
 ///       companion begin(C const& command) const;

@@ -61,7 +61,7 @@ struct cron_error {
   friend bool operator==(cron_error const&, cron_error const&) = default;
 };
 
-/// What `value()` throws for a text that is no cron expression.
+/// Thrown by `value()` for a text that is no cron expression.
 [[noreturn]] inline void throw_exception_from_error(cron_error const& e,
                                                     boost::source_location const&) {
   throw std::invalid_argument{e.to_string()};

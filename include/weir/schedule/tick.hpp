@@ -19,7 +19,7 @@
 
 namespace weir {
 
-/// What a change of the clocks does to a tick.
+/// The effect of a change of the clocks on a tick.
 enum class clock_change : std::uint8_t {
   none,         ///< nothing
   skipped,      ///< its time did not exist, and it comes when the clocks have been put forward

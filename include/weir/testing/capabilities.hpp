@@ -12,7 +12,7 @@
 
 namespace weir::testing {
 
-/// What a store says of itself: where it may be less than the rule, and by how much. The suite
+/// A store's own words about itself: where it may be less than the rule, and by how much. The suite
 /// holds it to the rest, and says what it left out because of which line here. What a store
 /// executes at all (notifications, reaping, commands at a told time) is not declared: the suite
 /// asks the type.

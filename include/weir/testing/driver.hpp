@@ -20,9 +20,9 @@
 
 namespace weir::testing {
 
-/// What a user of the suite writes for a store: how to make one. Every check makes a fresh one,
-/// which must be empty: on a shared engine, each gets a key prefix or a schema of its own. A store
-/// with `async_run` is run, and one with `close` is closed at the end.
+/// The driver of a store, which a user of the suite writes: how to make one. Every check makes a
+/// fresh one, which must be empty: on a shared engine, each gets a key prefix or a schema of its
+/// own. A store with `async_run` is run, and one with `close` is closed at the end.
 ///
 /// A driver may also have:
 /// - `capabilities declared()`: where the store may be less than the rule;

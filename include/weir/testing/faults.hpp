@@ -19,7 +19,7 @@
 
 namespace weir::testing {
 
-/// What can happen to a command on its way.
+/// The faults that a command can meet on its way.
 enum class fault : std::uint8_t {
   none,         ///< it is executed and answered
   delay,        ///< it is executed later

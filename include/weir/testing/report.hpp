@@ -16,19 +16,19 @@
 #include <vector>
 
 /// @file
-/// What a conformance suite says. It knows no test framework: it collects findings, which a loop
-/// hands to whatever framework there is, and which print readably by themselves.
+/// The report of a conformance suite. It knows no test framework: it collects findings, which a
+/// loop hands to whatever framework there is, and which print readably by themselves.
 
 namespace weir::testing {
 
-/// What became of a check.
+/// The outcome of a check.
 enum class verdict : std::uint8_t {
   passed,   ///< the promise held
   failed,   ///< it was broken
   skipped,  ///< it does not apply to this store, or the driver cannot ask
 };
 
-/// What became of one check.
+/// A check and its outcome.
 struct finding {
   std::string noun;                   ///< permits, locks, buckets or jobs
   std::string number;                 ///< the promise or the failure that the check holds: R1, F13
@@ -55,7 +55,7 @@ inline std::ostream& operator<<(std::ostream& out, finding const& f) {
   return out;
 }
 
-/// What a run of the suite found.
+/// The findings of a run of the suite.
 class report {
  public:
   /// Adds one; the suite does.

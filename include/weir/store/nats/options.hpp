@@ -20,16 +20,16 @@ namespace weir {
 /// How a NATS store behaves. Durations and counts outside their ranges are held at the ends of
 /// them.
 struct nats_options {
-  /// What the stream and all subjects begin with; copied by the store. From 1 to 64 letters,
-  /// digits, `-` and `_`; otherwise commands are `invalid_option`.
+  /// The beginning of the streams' names and of all subjects; copied by the store. From 1 to 64
+  /// letters, digits, `-` and `_`; otherwise commands are `invalid_option`.
   std::string_view prefix = "weir";
 
   /// Makes the stream where it is missing. An account that may not do that says false, and somebody
   /// else makes it, with `nats_stream_config`; until then commands are `schema_outdated`.
   bool create_stream = true;
 
-  /// Of a stream that is made here: on how many servers it is kept, from 1 to 5; whether in memory
-  /// only; and how many bytes it may have, 0 being no limit of its own.
+  /// For a stream that is made here: the servers that keep it, from 1 to 5; whether they keep it in
+  /// memory only; and the bytes that it may have, 0 being no limit of its own.
   std::uint32_t replicas = 1;
   bool in_memory = false;       ///< see above
   std::uint64_t max_bytes = 0;  ///< see above

@@ -19,7 +19,7 @@ namespace weir {
 /// them. `prefix` and `shards` are properties of what is on the server: all stores that are to
 /// share it agree on them.
 struct redis_options {
-  /// What all keys begin with, in braces and with the number of a shard; copied by the store. From
+  /// The beginning of all keys, in braces and with the number of a shard; copied by the store. From
   /// 1 to 64 letters, digits, `-`, `_`, `.` and `:`; otherwise commands are `invalid_option`.
   std::string_view prefix = "weir";
 

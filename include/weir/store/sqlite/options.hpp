@@ -14,7 +14,7 @@
 
 namespace weir {
 
-/// What an acknowledged command survives.
+/// The failures that an acknowledged command survives.
 enum class durability : std::uint8_t {
   /// The end of the process, of the system, and of the power, as far as the disk keeps what it says
   /// that it has written: each group of commands waits for one fsync (SQLite's synchronous=FULL).
