@@ -98,7 +98,7 @@ void tell(session& s, std::string const& name, weir::queue_stats const& a,
   s.out.line(text, object);
 }
 
-/// The names of all queues but those of schedules.
+/// The names of all queues but those that weir keeps for itself.
 asio::awaitable<weir::error_code> all_queues(session& s, std::vector<std::string>& out) {
   for (std::uint32_t shard = 0; shard != s.store.shard_count(); ++shard) {
     std::string cursor;

@@ -40,7 +40,7 @@ struct subject {
                : is_of_jobs(a)
                    ? !queue.empty() && (has_id ? id.has_value() : state && goes_with(a, *state))
                    : !queue.empty();
-    // The jobs in there are schedules: to act on one as on a job would break it.
+    // The jobs in there are schedules or workers: to act on one as on a job would break it.
     if (is_kept_by_weir(queue)) is_valid = false;
   }
 
