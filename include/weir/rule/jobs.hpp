@@ -17,8 +17,8 @@
 #include <string_view>
 
 /// @file
-/// What happens to a job, and why: every store does this, in its own language, and is tested
-/// against it.
+/// The decisions about a job: every store makes them, in its own language, and is tested against
+/// these.
 ///
 /// A job that has not ended has a vesting time, by which its queue finds it. A claim keeps that
 /// time aside and puts the end of the lease in its place, so that a job whose holder died is
@@ -60,7 +60,7 @@ struct job_rank {
   return claimed && !job_visible(vesting, now) ? job_state::leased : job_state::pending;
 }
 
-/// Does this fence name the live lease of a job? Everybody else's change nothing and are told
+/// Does this fence name the live lease of a job? Commands with another one change nothing, and are
 /// `lease_lost` (R5, F35).
 [[nodiscard]] constexpr bool has_job_lease(job_state state, std::uint64_t fence,
                                            std::uint64_t asked) noexcept {
@@ -69,20 +69,20 @@ struct job_rank {
 
 // ---------------------------------------------------------------------------------------- attempts
 
-/// How many jobs one dequeue ends at most. It answers `more` where it stopped for that.
+/// The most jobs that one dequeue ends. It answers `more` where it stopped for that.
 inline constexpr std::uint32_t burials_per_dequeue = 100;
 
-/// How many queues' pointers a store may leave it at when it deletes those that are stale. Whoever
-/// is given so many asks again.
+/// The number of stale pointers after which a store may stop deleting. A caller whose answer is
+/// this number asks again.
 inline constexpr std::uint32_t pointers_per_step = 100;
 
-/// Why a job was dead-lettered that nobody failed.
+/// The reason of a dead letter whose last holder neither completed nor failed it.
 inline constexpr std::string_view reason_spent =
     "its attempts are spent: the last holder let its lease end";
-/// Why a job was dead-lettered that nobody claimed in time.
+/// The reason of a dead letter that nobody claimed in time.
 inline constexpr std::string_view reason_missed = "its deadline was missed";
 
-/// What becomes of a visible job that somebody claims.
+/// The decision about a visible job that somebody claims.
 enum class claim_decision : std::uint8_t {
   lease,       ///< an attempt is counted, now, so that a crash counts too (F36)
   bury_spent,  ///< dead letter with `reason_spent`: the last attempt's holder neither completed nor
@@ -90,7 +90,7 @@ enum class claim_decision : std::uint8_t {
   bury_missed,  ///< dead letter with `reason_missed`
 };
 
-/// What claiming a visible job does.
+/// Decides what a claim does to a visible job.
 [[nodiscard]] constexpr claim_decision on_claim(std::uint32_t attempts, std::uint32_t max_attempts,
                                                 std::optional<time_point> deadline,
                                                 time_point now) noexcept {
@@ -99,7 +99,7 @@ enum class claim_decision : std::uint8_t {
   return claim_decision::lease;
 }
 
-/// What a failed attempt does to its job.
+/// Decides what a failed attempt does to its job.
 [[nodiscard]] constexpr requeue_outcome on_failure(std::uint32_t attempts,
                                                    std::uint32_t max_attempts) noexcept {
   return attempts >= max_attempts ? requeue_outcome::dead_lettered : requeue_outcome::requeued;
@@ -147,7 +147,7 @@ enum class claim_decision : std::uint8_t {
   return kept_until <= now;
 }
 
-/// What completing says to who names this fence. `state` of no record: empty.
+/// The answer to completing a job under the fence `asked`. `state`: empty if there is no record.
 [[nodiscard]] constexpr complete_outcome on_complete(std::optional<job_state> state,
                                                      std::uint64_t fence,
                                                      std::uint64_t asked) noexcept {
@@ -157,8 +157,8 @@ enum class claim_decision : std::uint8_t {
              : complete_outcome::lease_lost;
 }
 
-/// What cancelling says of a job in this state; of no record: empty. `running_too`: a lease does
-/// not protect it.
+/// The answer to cancelling a job in this state; empty: there is no record. `running_too`: a lease
+/// does not protect it.
 [[nodiscard]] constexpr cancel_outcome on_cancel(std::optional<job_state> state,
                                                  bool running_too) noexcept {
   if (!state) return cancel_outcome::not_found;
@@ -187,7 +187,7 @@ enum class claim_decision : std::uint8_t {
 // (`holds_while_running`). Both change in the same step as the job does, so that neither outlives
 // its job nor is lost while it is merely requeued (F14-F17).
 
-/// What the job in possession of an enqueue key does. `ended` is only met where the key is held
+/// The job in possession of an enqueue key. `ended` is only met where the key is held
 /// until_expired.
 enum class possessor : std::uint8_t {
   nobody,       ///< the key is free
@@ -221,7 +221,7 @@ enum class possessor : std::uint8_t {
   return end_frees_key(possessors) ? possessor::unclaimable : possessor::ended;
 }
 
-/// What becomes of a newcomer.
+/// The decision about a newcomer.
 enum class enqueue_decision : std::uint8_t {
   add,        ///< the newcomer is added and holds the key
   duplicate,  ///< nothing changes; the policy says how the caller is told
@@ -246,7 +246,7 @@ enum class enqueue_decision : std::uint8_t {
   return enqueue_decision::duplicate;
 }
 
-/// The same, as its caller is told.
+/// The outcome that the caller gets.
 [[nodiscard]] constexpr enqueue_outcome outcome_of(enqueue_decision d) noexcept {
   switch (d) {
     case enqueue_decision::add:

@@ -69,7 +69,7 @@ namespace detail {
 
 }  // namespace detail
 
-/// What `acquire_lock` does.
+/// The step of `acquire_lock`.
 ///
 /// @param lock       the state of the key; afterwards, too
 /// @param c          the command, valid
@@ -117,7 +117,7 @@ inline result<lease_renewal> apply(lock_state& lock, command::renew_lock const& 
   return lease_renewal{saturating_sub(lock.expiry(), now)};
 }
 
-/// What `release_lock` does; fence 0: whatever the holder has.
+/// The step of `release_lock`; fence 0: whatever the holder has.
 inline lease_release apply(lock_state& lock, command::release_lock const& c,
                            time_point now) noexcept {
   expire(lock, now);
@@ -129,7 +129,7 @@ inline lease_release apply(lock_state& lock, command::release_lock const& c,
   return released;
 }
 
-/// What `inspect_lock` says.
+/// The answer to `inspect_lock`.
 inline lock_info apply(lock_state& lock, command::inspect_lock const&, time_point now) {
   expire(lock, now);
   lock_info info;

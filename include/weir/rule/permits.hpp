@@ -95,7 +95,7 @@ namespace detail {
 
 }  // namespace detail
 
-/// What `acquire_permit` does.
+/// The step of `acquire_permit`.
 ///
 /// @param line       the state of the key; afterwards, too
 /// @param c          the command, valid
@@ -164,7 +164,7 @@ inline result<lease_renewal> apply(permit_line& line, command::renew_permit cons
   return lease_renewal{saturating_sub(expiry, now)};
 }
 
-/// What `release_permit` does; fence 0: whatever the holder has, permit and ticket.
+/// The step of `release_permit`; fence 0: whatever the holder has, permit and ticket.
 inline lease_release apply(permit_line& line, command::release_permit const& c,
                            time_point now) noexcept {
   expire(line, now);
@@ -182,7 +182,7 @@ inline lease_release apply(permit_line& line, command::release_permit const& c,
   return released;
 }
 
-/// What `inspect_permits` says.
+/// The answer to `inspect_permits`.
 inline permit_census apply(permit_line& line, command::inspect_permits const& c, time_point now) {
   expire(line, now);
   permit_census census;

@@ -55,7 +55,7 @@ class job_allowance {
     left_ -= wanted;
     return true;
   }
-  /// So many more are there than were taken: they are made up for before another one is.
+  /// Notes `n` records beyond those taken: they are made up for before another one is taken.
   void owe(std::size_t n) noexcept { left_ -= static_cast<std::ptrdiff_t>(n); }
 
   void give(std::size_t n) noexcept {

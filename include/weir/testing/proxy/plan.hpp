@@ -20,13 +20,13 @@
 // What a `fault_proxy` is to do, and what it did.
 namespace weir::testing {
 
-/// Which way bytes go.
+/// The direction in which bytes go.
 enum class traffic : std::uint8_t {
   to_server,  ///< what the client says
   to_client,  ///< what the server says
 };
 
-/// What happens to a message, or from it on.
+/// The faults that happen to a message, or from it on.
 enum class proxy_fault : std::uint8_t {
   none,        ///< it is forwarded
   cut_before,  ///< the connection ends before the message
@@ -74,7 +74,7 @@ using message_splitter = std::function<std::size_t(std::string_view)>;
 /// Makes the splitter of one direction of one connection, which may so remember where it is.
 using splitter_factory = std::function<message_splitter(traffic)>;
 
-/// What a proxy did so far.
+/// Counts of what a proxy has done.
 struct proxy_counts {
   std::uint64_t accepted = 0;     ///< connections
   std::uint64_t unreachable = 0;  ///< connections closed because the target did not take them
