@@ -125,7 +125,7 @@ enum class complete_outcome : std::uint8_t {
 [[nodiscard]] constexpr std::string_view to_string(complete_outcome o) noexcept {
   switch (o) {
     case complete_outcome::completed: return "completed";
-    case complete_outcome::completed_without_result: return "completed without its result";
+    case complete_outcome::completed_without_result: return "completed_without_result";
     case complete_outcome::lease_lost: return "lease_lost";
   }
   return "?";

@@ -397,8 +397,8 @@ class job_image {
 
   // ---------------------------------------------------------------------------------------- keys
 
-  /// Has it its enqueue key, which its end frees? Those that time frees may outlast their records,
-  /// and stand elsewhere.
+  /// Does it hold its enqueue key, which its end frees? Those that time frees may outlast their
+  /// records, and stand elsewhere.
   static bool has_key(memory_queue const& q, job_record const& r) noexcept {
     if (r.strategy == unique_strategy::none) return false;
     auto const at = q.keys.keys_.find(r.unique_key());
