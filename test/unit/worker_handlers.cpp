@@ -261,6 +261,23 @@ BOOST_AUTO_TEST_CASE(give_up_is_terminal_at_once_with_its_reason) {
   BOOST_TEST(find(id)->reason == "no such customer");
 }
 
+BOOST_AUTO_TEST_CASE(a_reason_that_is_too_long_is_not_cut_within_a_character) {
+  auto w = make_worker();
+  std::string const kept(weir::limits::reason_size - 1, 'x');
+  bool gives_up = false;
+  w.handle<note>([&](note const&) {
+    if (std::exchange(gives_up, true)) throw weir::give_up{kept + "\u00e9"};
+    throw std::runtime_error{kept + "\u00e9"};
+  });
+  auto const id = enqueue("note", a_note);
+  start(w);
+  BOOST_TEST((find(id)->reason == kept));
+  BOOST_TEST((reasons.back() == kept));
+  pass(1min);
+  BOOST_TEST((find(id)->state == weir::job_state::dead));
+  BOOST_TEST((find(id)->reason == kept));
+}
+
 BOOST_AUTO_TEST_CASE(F33_a_snoozing_handler_burns_no_attempt) {
   auto w = make_worker();
   int calls = 0;

@@ -6,6 +6,7 @@
 
 #include "weir/detail/succession.hpp"
 #include "weir/log.hpp"
+#include "weir/rule/jobs.hpp"
 #include "weir/worker/completer.hpp"
 #include "weir/worker/core.hpp"
 #include "weir/worker/gate.hpp"
@@ -402,7 +403,7 @@ class job_run {
 
   boost::asio::awaitable<void> requeue(std::shared_ptr<active_job> job, std::string reason,
                                        duration delay) {
-    std::string const kept = reason.substr(0, limits::reason_size);
+    std::string const kept{rule::kept_reason(reason)};
     auto const tell = [&](requeue_outcome outcome) {
       bool const dead = outcome == requeue_outcome::dead_lettered;
       core_->tell(dead ? worker_event_kind::dead_lettered : worker_event_kind::retried, *job, kept,
@@ -413,7 +414,7 @@ class job_run {
   }
 
   boost::asio::awaitable<void> bury(std::shared_ptr<active_job> job, std::string reason) {
-    std::string const kept = reason.substr(0, limits::reason_size);
+    std::string const kept{rule::kept_reason(reason)};
     auto const tell = [&](hint) { core_->tell(worker_event_kind::dead_lettered, *job, kept); };
     co_await end_with(job, command::bury_job{.queue = job->queue, .reason = kept}, tell);
   }
