@@ -21,10 +21,11 @@ enum class worker_event_kind : std::uint8_t {
   result_dropped,  ///< its handler has succeeded, and its result cannot be stored, for `reason`:
                    ///< the job is completed without it
   retried,         ///< the attempt failed; the job vests again after `delay`
-  snoozed,   ///< refused by a limit, or by its handler; it vests again after `delay`, or is brought
-             ///< forward when its concurrency limit has a permit; the attempt was given back
-  returned,  ///< given back unstarted, or cut short, because the worker stops or the queue was
-             ///< snoozed
+  snoozed,  ///< refused by a limit, or by its handler, or a store that failed could not say whether
+            ///< a limit refuses it; it vests again after `delay`, or is brought forward when its
+            ///< concurrency limit has a permit; the attempt was given back
+  returned,       ///< given back unstarted, or cut short, because the worker stops, the queue was
+                  ///< snoozed, or the job's permit was lost
   dead_lettered,  ///< ended for good, with `reason`
   damaged,        ///< `count` records of `queue` could not be read and are dead letters now: see
                   ///< `damaged_record`
@@ -79,7 +80,7 @@ enum class look_cause : std::uint8_t {
 
 /// The policy of a job that refused to start it.
 enum class refusing_policy : std::uint8_t {
-  none,         ///< none of them: it is no refusal, or one of the handler itself
+  none,         ///< none of them: the store failed, or it is the handler that snoozed
   unique,       ///< its unique key is taken
   concurrency,  ///< its concurrency limit is reached
   rate,         ///< its rate is used up

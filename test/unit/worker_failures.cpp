@@ -133,6 +133,7 @@ struct failing_queue_of : worker_fixture {
     worker.on_event([this](weir::worker_event const& e) {
       ++events[e.kind];
       if (e.kind == kind::damaged) damaged += e.count;
+      if (e.refused_by != weir::refusing_policy::none) ++refusals;
       if (e.kind == kind::store_recovered) outage = e.delay;
       if (e.kind == kind::store_failed) told.emplace_back(e.queue);
     });
@@ -178,6 +179,7 @@ struct failing_queue_of : worker_fixture {
   std::map<std::string, int> runs;
   std::vector<std::string> told;
   std::uint32_t damaged = 0;
+  int refusals = 0;
   weir::duration outage{};
   bool throws = false;
 };
@@ -210,12 +212,29 @@ BOOST_AUTO_TEST_CASE(F61_F33_a_job_that_gets_no_permit_spends_no_attempt_and_no_
       }
       f.pass(1min);
       BOOST_TEST(limited_ran == 0);
+      BOOST_TEST(f.refusals == 0);  // of the limit, which nobody could ask
       BOOST_TEST(f.dead("limited").empty());
       f.observed.plan().fails = {};
       f.pass(2min);
       BOOST_TEST(limited_ran == 12);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(F33_a_job_whose_start_is_not_answered_spends_no_attempt) {
+  failing_queue f;
+  f.enqueue_alone("bad");
+  f.observed.plan().fails = [](std::string_view what, std::string_view) {
+    return what == "start" ? make_error_code(errc::outcome_unknown) : weir::error_code{};
+  };
+  f.start();
+  f.pass(2min);
+  BOOST_TEST(f.runs["bad"] == 0);
+  BOOST_TEST(f.events[kind::retried] == 0);
+  BOOST_TEST(f.events[kind::snoozed] != 0);
+  f.observed.plan().fails = {};
+  f.pass(1min);
+  BOOST_TEST(f.runs["bad"] == 1);
 }
 
 // Their outcomes are stored when the store answers again.

@@ -85,7 +85,7 @@ class worker_metrics {
     running_.add(std::uint64_t{0} - 1);
   }
   void refuse(metrics_shard& shard, worker_event const& e) {
-    if (e.refused_by == refusing_policy::none) return;  // its handler snoozed it
+    if (e.refused_by == refusing_policy::none) return;  // no limit did
     series(shard, e).refusals[static_cast<std::size_t>(e.refused_by)].add();
   }
   void is_away(bool now) noexcept {

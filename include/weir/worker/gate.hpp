@@ -83,6 +83,7 @@ class gate {
       question<command::start_job> start{
           {.queue = job->queue, .id = job->job.id, .fence = job->job.fence}};
       co_await core.ask(start, job->deadline);
+      if (start.error == condition::transient) co_return unanswered(*job);
       if (start.error) co_return failure(start.error);
       if (start.answer->outcome == start_outcome::blocked) {
         co_return refused(*job, start.answer->retry_after, refusing_policy::unique);
@@ -139,10 +140,7 @@ class gate {
     }
     if (answer.error) {
       co_await leave(job);
-      // No attempt is spent: the job has not been tried (F33).
-      if (answer.error == condition::transient) {
-        co_return refused(*job, {}, refusing_policy::concurrency);
-      }
+      if (answer.error == condition::transient) co_return unanswered(*job);
       co_return failure(answer.error);
     }
     if (answer.granted) {
@@ -171,9 +169,7 @@ class gate {
     co_await core.ask_once(take);
     if (auto const ec = take.error) {
       // An unknown outcome counts as spent; asking again later costs at most the same again.
-      if (ec == condition::transient) {
-        co_return gate_answer{verdict::snooze, pause(*job, {}), {}, refusing_policy::rate};
-      }
+      if (ec == condition::transient) co_return unanswered(*job);
       if (ec == condition::bad_input) co_return gate_answer{verdict::bury, {}, ec.message()};
       co_return gate_answer{verdict::fail, {}, ec.message()};
     }
@@ -205,6 +201,11 @@ class gate {
   [[nodiscard]] gate_answer refused(active_job const& job, duration retry_after,
                                     refusing_policy by) {
     return gate_answer{gate_answer::verdict::snooze, pause(job, retry_after), kept(job), by};
+  }
+  /// The store fails: no limit has refused the job, and no attempt is spent, since it has not been
+  /// tried (F33).
+  [[nodiscard]] gate_answer unanswered(active_job const& job) {
+    return refused(job, {}, refusing_policy::none);
   }
   [[nodiscard]] static gate_answer in_line(active_job const& job) {
     return gate_answer{gate_answer::verdict::line, {}, kept(job), refusing_policy::concurrency};
