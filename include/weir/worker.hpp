@@ -199,7 +199,7 @@ class worker {
   /// `store_foreign`, `store_evicts`, `permission_denied` or a store's `invalid_option`, if the
   /// store answers so from the beginning. Its other failures, and all later ones, are events and
   /// not errors: the worker goes on trying. `not_enough_memory`, and `state_not_recoverable` for a
-  /// policy that throws, end it without a drain.
+  /// source of ids that throws, end it without a drain.
   /// Cancellation, of any type: drains as above. Nothing is left behind, except where the store
   /// could not be told.
   /// Executor: handlers run on the associated executor, coroutines on strands of it.

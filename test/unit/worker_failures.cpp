@@ -237,6 +237,34 @@ BOOST_AUTO_TEST_CASE(F33_a_job_whose_start_is_not_answered_spends_no_attempt) {
   BOOST_TEST(f.runs["bad"] == 1);
 }
 
+// The worker asks it how long to wait after each failure of the store, that of a renewal, too.
+BOOST_AUTO_TEST_CASE(F42_a_backoff_that_throws_ends_neither_the_worker_nor_its_thread) {
+  struct undecided {
+    weir::duration operator()(std::uint32_t, weir::duration, std::uint64_t) const {
+      throw std::runtime_error{"undecided"};
+    }
+  };
+  failing_queue f;
+  weir::worker<answering_store, weir::manual_clock, undecided> w{
+      f.observed, {}, f.clock, undecided{}, weir::id_source::seeded(2)};
+  w.handle<note>([&](note const&) -> asio::awaitable<void> { co_await f.sleep(1min); });
+  f.enqueue("note", one, "good");
+  w.async_run([&](weir::error_code ec) { f.ended = ec; });
+  f.settle();
+  int failures = 0;
+  f.observed.plan().fails = [&](std::string_view what, std::string_view) {
+    bool const it = (what == "other" || what == "scan") && ++failures < 10;
+    return it ? make_error_code(errc::store_unavailable) : weir::error_code{};
+  };
+  BOOST_CHECK_NO_THROW(f.pass(2min));
+  BOOST_TEST(failures > 10);
+  BOOST_TEST(f.stats("good").completed == 1U);
+  BOOST_TEST(!f.ended.has_value());
+  w.stop();
+  f.pass(1s);
+  BOOST_TEST(f.ended.has_value());
+}
+
 // Their outcomes are stored when the store answers again.
 BOOST_AUTO_TEST_CASE(what_a_store_that_executes_at_once_does_not_complete_is_completed_later) {
   for (auto const e : {errc::store_unavailable, errc::outcome_unknown, errc::payload_too_large}) {

@@ -141,10 +141,13 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
   }
 
   /// How long to leave a store alone that has just failed: by the worker's backoff, never longer
-  /// than its poll.
-  [[nodiscard]] duration pause_after(std::uint32_t attempt, duration previous) {
+  /// than its poll, and for so long if that throws: it is the user's.
+  [[nodiscard]] duration pause_after(std::uint32_t attempt, duration previous) noexcept try {
     duration const shortest = std::chrono::milliseconds{1};
     return std::min(std::max(backoff(attempt, previous, ids.entropy()), shortest), options.poll);
+  } catch (...) {
+    tell_failure_of("worker: its backoff", std::current_exception());
+    return options.poll;
   }
 
   /// The parts of a dequeue that stay the same when it is asked again.
