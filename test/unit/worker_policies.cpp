@@ -45,6 +45,12 @@ inline void to_json(nlohmann::json& j, metered const& l) {
   to_json(j, static_cast<note const&>(l));
 }
 
+/// Its policy function runs before it asks for tokens.
+struct rationed : note {
+  static inline std::function<void()> between;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(rationed, text, number)
+
 struct whole_queue : note {};
 inline void from_json(nlohmann::json const& j, whole_queue& l) {
   from_json(j, static_cast<note&>(l));
@@ -102,6 +108,16 @@ struct weir::job_traits<test::metered> {
   static constexpr std::string_view kind = "metered";
   static constexpr quota rate = quota::per_second(1).burst(1);
   static std::string rate_key(test::metered const& m) { return m.text; }
+};
+template <>
+struct weir::job_traits<test::rationed> {
+  static constexpr std::string_view kind = "rationed";
+  static constexpr std::uint32_t concurrency = 1;
+  static constexpr quota rate = quota::per_hour(1);
+  static std::string rate_key(test::rationed const&) {
+    if (test::rationed::between) test::rationed::between();
+    return "rationed";
+  }
 };
 template <>
 struct weir::job_traits<test::whole_queue> {
@@ -259,6 +275,22 @@ BOOST_AUTO_TEST_CASE(F55_R3_a_rate_refused_job_reserves_and_runs_at_its_own_inst
   }
   BOOST_TEST(events[kind::snoozed] == 7);  // each was refused once, and paid once
   BOOST_TEST(std::ranges::count(reasons, "its rate is used up") == 7);
+}
+
+BOOST_AUTO_TEST_CASE(F55_a_worker_that_stops_spends_no_tokens_on_what_it_does_not_start) {
+  auto w = make_worker();
+  int runs = 0;
+  w.handle<rationed>([&](rationed const&) { ++runs; });
+  enqueue(rationed{});
+  rationed::between = [&] { w.stop(); };
+  start(w);
+  rationed::between = {};
+  BOOST_TEST(ended.has_value());
+  BOOST_TEST(events[kind::returned] == 1);
+  auto next = make_worker();
+  next.handle<rationed>([&](rationed const&) { ++runs; });
+  start(next);
+  BOOST_TEST(runs == 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_reservation_holds_for_its_attempt_only) {

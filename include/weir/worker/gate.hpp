@@ -95,7 +95,8 @@ class gate {
       if (answer.what != verdict::run) co_return answer;
     }
 
-    if (!job->prepared->rate.empty() && !has_reserved(*job)) {
+    // A worker that stops starts no job, and would spend them for nothing.
+    if (!core.stopping && !job->prepared->rate.empty() && !has_reserved(*job)) {
       auto answer = co_await pay(job);
       if (answer.what != verdict::run) {
         co_await leave(job);
