@@ -28,7 +28,8 @@ class answering_store {
 
   struct script {
     std::function<weir::error_code(std::string_view command, std::string_view queue)> fails;
-    int damaged = 0;       ///< records of the queue "bad" that cannot be read
+    std::string_view loses{};  ///< the answers to this command, which is executed
+    int damaged = 0;           ///< records of the queue "bad" that cannot be read
     bool claimed = false;  ///< all jobs of the queue "bad" are another's, and its pointer is early
     std::map<std::string, int> asked;
     int total = 0;
@@ -87,7 +88,9 @@ class answering_store {
       }
     }
     auto store = store_;
-    return store.execute(c);
+    auto done = store.execute(c);
+    if (s.loses == name_of<C>()) return make_error_code(weir::errc::outcome_unknown);
+    return done;
   }
 
   memory store_;
@@ -219,6 +222,19 @@ BOOST_AUTO_TEST_CASE(F61_F33_a_job_that_gets_no_permit_spends_no_attempt_and_no_
       BOOST_TEST(limited_ran == 12);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(F45_a_permit_whose_grant_was_lost_is_given_back_by_a_worker_that_stops) {
+  failing_queue f{{.drain = 0s}};
+  f.worker.handle<one_by_one>([](one_by_one const&) {});
+  f.enqueue("one_by_one", R"({"text":""})", "limited");
+  f.observed.plan().loses = "permit";
+  f.start();
+  f.pass(500ms);
+  BOOST_TEST(f.ask(weir::command::inspect_permits{"one_by_one", 10}).in_use == 1U);
+  f.cancel();
+  f.pass(2s);
+  BOOST_TEST(f.ask(weir::command::inspect_permits{"one_by_one", 10}).in_use == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(F33_a_job_whose_start_is_not_answered_spends_no_attempt) {
