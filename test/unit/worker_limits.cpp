@@ -7,6 +7,8 @@
 #include "unit/worker_fixture.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -241,6 +243,25 @@ BOOST_AUTO_TEST_CASE(F73_the_first_in_line_starts_when_the_permit_is_free) {
   ask(weir::command::release_permit{"single", "other", other.fence});
   pass(1ms);
   BOOST_TEST(started == 1);
+}
+
+// Nobody gives back the place of a process that has died, or stands still.
+BOOST_AUTO_TEST_CASE(R6_a_worker_that_died_in_line_holds_up_the_others_for_no_lease) {
+  asio::io_context process;
+  auto const other = ask(weir::command::acquire_permit{
+      .key = "single", .holder = "other", .limit = 1, .ttl = 1h, .patience = {}});
+  enqueue(alone{});
+  auto& dying = worker({.lease = 10min});
+  dying.bookkeeping_on(process.get_executor());
+  dying.async_run(asio::bind_executor(process.get_executor(), [](weir::error_code) {}));
+  while (process.poll() != 0) process.restart();
+  BOOST_TEST(ask(weir::command::inspect_permits{"single", 10}).waiting == 1U);
+  enqueue(alone{});
+  start(worker({.lease = 10min}));
+  pass(1s);
+  ask(weir::command::release_permit{"single", "other", other.fence});
+  pass(5s);
+  BOOST_TEST(started != 0);
 }
 
 // A line that ends and begins again while the job that it brought forward runs.

@@ -8,6 +8,7 @@
 #include "weir/command/permits.hpp"
 #include "weir/error.hpp"
 #include "weir/job.hpp"
+#include "weir/lease/pursuit.hpp"
 #include "weir/limits.hpp"
 #include "weir/time.hpp"
 #include "weir/worker/active_job.hpp"
@@ -210,8 +211,9 @@ class limit_lines {
       }
       // Once: while the store fails, the hand is for others.
       auto const limit = at->limit_of_first();
-      auto const answer = co_await ask_for_permit(core, at->key, at->holder, limit,
-                                                  core.options.lease, steady_time::min());
+      auto const patience = std::min(patience_for(core.options.poll), core.options.lease);
+      auto const answer =
+          co_await ask_for_permit(core, at->key, at->holder, limit, patience, steady_time::min());
       auto wait = std::min(core.options.poll, core.options.lease / 3);
       if (answer.granted && !core.stopping) {
         at->has_hand = at->has_hand || core.reserve_hand();
