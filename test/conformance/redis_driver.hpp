@@ -50,13 +50,17 @@ class redis_driver {
     return c;
   }
 
-  redis_store make(boost::asio::any_io_executor const& ex) {
+  redis_store make(boost::asio::any_io_executor const& ex) { return make_with(ex, 0); }
+
+ protected:
+  redis_store make_with(boost::asio::any_io_executor const& ex, std::size_t max_buckets) {
     auto const prefix = "test" + std::to_string(++made_);
     auto o = redis_test::unhurried();
     o.prefix = prefix;
     o.poll_interval = std::chrono::milliseconds{5};
+    o.max_buckets = max_buckets;
     if (cluster_) {
-      o.shards = 4;  // on several nodes, nearly always
+      o.shards = max_buckets == 0 ? 4 : 1;  // on several nodes, nearly always
       return redis_store{ex, cluster_->address(made_ % redis_test::cluster::size), o};
     }
     return redis_store{ex, server_->address().authenticate("secret", "weir"), o};
@@ -66,6 +70,14 @@ class redis_driver {
   std::optional<redis_test::server> server_;
   std::optional<redis_test::cluster> cluster_;
   std::size_t made_ = 0;
+};
+
+/// The same, with a bound for the only noun that has one.
+struct bounded_redis_driver : redis_driver {
+  redis_store make(boost::asio::any_io_executor const& ex) { return make_with(ex, 1'000'000); }
+  redis_store make_bounded(boost::asio::any_io_executor const& ex, std::size_t n) {
+    return make_with(ex, n);
+  }
 };
 
 inline constexpr std::string_view forgets = "the store's engine forgets keys by itself";

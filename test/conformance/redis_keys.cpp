@@ -22,6 +22,10 @@ BOOST_FIXTURE_TEST_SUITE(redis_keys, run)
 BOOST_AUTO_TEST_CASE(permits_keep_every_promise) { suite::of<permit_commands>(driver, found); }
 BOOST_AUTO_TEST_CASE(locks_keep_every_promise) { suite::of<lock_commands>(driver, found); }
 BOOST_AUTO_TEST_CASE(buckets_keep_every_promise) { suite::of<bucket_commands>(driver, found); }
+BOOST_AUTO_TEST_CASE(buckets_that_are_bounded_keep_every_promise) {
+  bounded_redis_driver bounded;
+  suite::of<bucket_commands>(bounded, found);
+}
 
 BOOST_AUTO_TEST_SUITE_END()
 

@@ -40,7 +40,8 @@ class redis_backend : public redis_hint_line_owner,
       : state_{std::move(state)},
         strand_{std::move(strand)},
         options_{bounded(options)},
-        names_{std::string{options.prefix}, options_.shards, std::move(process)},
+        names_{std::string{options.prefix}, options_.shards, std::move(process),
+               options_.max_buckets},
         usable_{valid_prefix(options.prefix)} {
     options_.prefix = {};  // the caller's
   }

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 namespace weir::detail {
@@ -26,13 +27,23 @@ template <class C>
 concept redis_asks_bucket =
     std::is_same_v<C, command::take> || std::is_same_v<C, command::peek_bucket>;
 
+/// With a bucket's key, and that of the shard's buckets where these are bounded.
+inline redis_call bucket_call(redis_names const& names, redis_script const& script,
+                              std::string_view key) {
+  redis_call out{script};
+  auto const shard = names.shard_of(key);
+  out.key(names, shard, "b", key);
+  if (names.max_buckets() != 0) out.key(names, shard, "buckets");
+  return out;
+}
+
 template <redis_asks_bucket C>
 result<redis_call> encode(redis_names const& names, C const& c, redis_now now) {
   auto const scales = rule::bucket_scales::of(c.quotas, redis_tick);
   if (!scales) return errc::quota_too_large;
-  redis_call out{lua::take()};
-  auto const shard = names.shard_of(c.key);
-  out.key(names, shard, "b", c.key).time(names, now).arg(redis_quota_text(*scales));
+  bool const bounded = names.max_buckets() != 0;
+  auto out = bucket_call(names, bounded ? lua::take_bounded() : lua::take(), c.key);
+  out.time(names, now).arg(redis_quota_text(*scales));
   redis_numbers request;
   request.add(std::is_same_v<C, command::take> ? 1 : 0).add(c.max_wait);
   for (auto const& s : scales->span()) {
@@ -41,7 +52,21 @@ result<redis_call> encode(redis_names const& names, C const& c, redis_now now) {
     request.add(s.gain).add(price.micros).add(price.rest).add(room.micros).add(room.rest);
   }
   out.arg(request.text());
+  if (bounded) out.arg(names.max_buckets());
   return out;
+}
+
+/// There is no room for another bucket until the first of them is full.
+template <redis_asks_bucket C>
+result<typename C::result> no_room(C const& c, duration wait) {
+  typename C::result d;
+  d.shed = true;
+  d.cost = c.cost;
+  d.capacity = c.quotas[0].capacity();
+  d.retry_after = std::max(wait, redis_tick);
+  d.reset_after = d.retry_after;
+  if constexpr (std::is_same_v<C, command::take>) d.mark = rule::no_mark;
+  return d;
 }
 
 /// The script has decided; the rule says the rest, and has to agree.
@@ -50,7 +75,9 @@ result<typename C::result> decode(C const& c, redis_reply& r) {
   auto const scales = rule::bucket_scales::of(c.quotas, redis_tick);
   if (!scales) return errc::quota_too_large;
   auto arrivals = rule::unseen_bucket;
-  r.array(2 + 2 * scales->size);
+  auto const answers = r.array();
+  if (answers == 1) return no_room(c, r.micros());
+  if (answers != 2 + 2 * scales->size) r.fail();
   bool const allowed = r.boolean();
   auto const now = r.time();
   for (std::size_t i = 0; i != scales->size; ++i) {
@@ -93,9 +120,8 @@ inline result<redis_call> encode(redis_names const& names, command::refund const
                                  redis_now now) {
   auto const scales = rule::bucket_scales::of(c.quotas, redis_tick);
   if (!scales) return errc::quota_too_large;
-  redis_call out{lua::refund()};
-  auto const shard = names.shard_of(c.key);
-  out.key(names, shard, "b", c.key).time(names, now).arg(redis_quota_text(*scales));
+  auto out = bucket_call(names, lua::refund(), c.key);
+  out.time(names, now).arg(redis_quota_text(*scales));
   out.arg(c.cost).arg(c.before_instant ? 1 : 0);
   for (std::size_t i = 0; i != scales->size; ++i) {
     auto const& s = scales->each[i];
@@ -114,9 +140,8 @@ inline result<refund_receipt> decode(command::refund const& c, redis_reply& r) {
 
 inline result<redis_call> encode(redis_names const& names, command::reset_bucket const& c,
                                  redis_now) {
-  redis_call out{lua::reset_bucket()};
-  auto const shard = names.shard_of(c.key);
-  out.key(names, shard, "b", c.key).arg(0);
+  auto out = bucket_call(names, lua::reset_bucket(), c.key);
+  out.arg(0);
   return out;
 }
 inline result<hint> decode(command::reset_bucket const&, redis_reply& r) {

@@ -47,8 +47,11 @@ using redis_now = std::optional<std::int64_t>;
 class redis_names {
  public:
   /// @param process names the channels on which nobody but this process listens
-  redis_names(std::string const& prefix, std::uint32_t shards, std::string process = {})
-      : process_{std::move(process)} {
+  /// @param max_buckets as `redis_options` has it
+  redis_names(std::string const& prefix, std::uint32_t shards, std::string process = {},
+              std::size_t max_buckets = 0)
+      : process_{std::move(process)},
+        max_buckets_{max_buckets} {
     heads_.reserve(shards);
     for (std::uint32_t i = 0; i != shards; ++i) {
       heads_.push_back("{" + prefix + ":" + std::to_string(i) + "}:");
@@ -98,6 +101,8 @@ class redis_names {
   }
 
   [[nodiscard]] std::string const& process() const noexcept { return process_; }
+  /// Of each shard; 0: there is no bound, and a shard's buckets have no key in common.
+  [[nodiscard]] std::size_t max_buckets() const noexcept { return max_buckets_; }
 
   /// The kind of the key that has a scan's queues, by the instant from which it finds them.
   [[nodiscard]] static constexpr std::string_view due(bool schedules) noexcept {
@@ -126,6 +131,7 @@ class redis_names {
  private:
   std::vector<std::string> heads_;
   std::string process_;
+  std::size_t max_buckets_;
 };
 
 /// Numbers that travel as one argument, in decimals with a space after each.

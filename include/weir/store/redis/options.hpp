@@ -64,6 +64,15 @@ struct redis_options {
   /// At least 1 ms, and no more than `health_check_interval`.
   duration replica_timeout = std::chrono::seconds{1};
 
+  /// Keys with a rate limit that are not full, in each shard; 0: as many as the server's memory
+  /// holds. Where there are so many, a take or a peek of another key is shed (`decision::shed`),
+  /// and nothing is changed; those that are there go on, and each that is full again makes room.
+  /// For this the server has the shard's keys once more, in the order in which they will be full: a
+  /// take that is granted costs it twice the time, and a key twice the memory. Keys that nobody but
+  /// stores without a bound takes from are not counted, and one is counted as full too early where
+  /// such a store has taken from it: stores that share a prefix should agree.
+  std::size_t max_buckets = 0;
+
   std::size_t max_pending = 100'000;  ///< commands under way or waiting; more are `store_full`
 
   /// May a server be used whose maxmemory-policy is not noeviction? When memory is short such a

@@ -187,6 +187,93 @@ local function divide(aq, ar, q, r, gain)
 end
 )lua";
 
+inline constexpr char part_last_request[] = R"lua(
+local asked, takes, most, gain, pq, pr, rq, rr
+)lua";
+
+inline constexpr char part_quick_take[] = R"lua(
+if ARGV[3] ~= asked then
+  asked = ARGV[3]
+  takes, most, gain, pq, pr, rq, rr =
+    asked:match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) $')
+  most, gain, pq, pr, rq, rr =
+    tonumber(most), tonumber(gain), tonumber(pq), tonumber(pr), tonumber(rq), tonumber(rr)
+end
+if takes and (not value or value:sub(1, #quotas) == quotas) then
+  local q, r, wait = never, 0, 0
+  if value then
+    if #value < #quotas + 16 then error('CORRUPT weir: a bucket') end
+    q, r = struct.unpack('>i8I8', value, #quotas + 1)
+    if q > -2 * never or q < 2 * never or r > gain then error('CORRUPT weir: a bucket') end
+  end
+  local dq, dr = q + pq - rq, r + pr - rr
+  if dr > 0 then dq = dq + (dr > gain and 2 or 1) end
+  if dq > now then wait = dq - now end
+  if wait > most then return {0, now, q, r} end
+  if takes == '1' then
+    local tq, tr = q, r
+    if q < now + wait then tq, tr = now + wait, 0 end
+    tq, tr = tq + pq, tr + pr
+    if tr >= gain then tq, tr = tq + 1, tr - gain end
+    local bytes, till = quotas .. struct.pack('>i8I8', tq, tr), decimal(math.ceil((tq + 1 - now) / 1000) + slack)
+    if redis.pcall('SET', key, bytes, 'PX', till).err then
+      if together then return end
+      -- A bucket that is there needs no room; a full server refuses it unless something was written.
+      if value then call('PERSIST', key) end
+      call('SET', key, bytes, 'PX', till)
+      if unnoted then call('SET', KEYS[#KEYS], unnoted) end
+    end
+  end
+  return {1, now, q, r}
+end
+)lua";
+
+inline constexpr char part_any_take[] = R"lua(
+if known and known ~= quotas then
+  local old, new = scales(known), scales(quotas)
+  for i, s in ipairs(new) do
+    local g, tq, tr, capacity = unpack(s)
+    local a, o = arrivals[i], old[i]
+    arrivals[i] = {never, 0}
+    if a and o then
+      local missing, more = 0, false
+      if a[1] >= now then missing, more = divide(a[1] - now, a[2], o[2], o[3], o[1]) end
+      local q, r = times(math.min(missing + (more and 1 or 0), capacity), tq, tr, g)
+      arrivals[i] = {q + now, r}
+    end
+  end
+end
+
+local each, wait, out, request = {}, 0, {1, now}, {}
+for n in ARGV[3]:gmatch('%d+') do request[#request + 1] = tonumber(n) end
+local spends, max_wait = request[1] == 1, request[2]
+for i = 1, (#request - 2) / 5 do
+  local q = {unpack(request, 5 * i - 2, 5 * i + 2)}
+  local gain, pq, pr, rq, rr = unpack(q)
+  each[i], arrivals[i] = q, arrivals[i] or {never, 0}
+  local a = arrivals[i]
+  out[#out + 1], out[#out + 2] = a[1], a[2]
+  local dq, dr = normal(a[1] + pq - rq, a[2] + pr - rr, gain)
+  wait = math.max(wait, (dr > 0 and dq + 1 or dq) - now)
+end
+if wait > max_wait then
+  out[1] = 0
+elseif spends then
+  local full = now
+  for i, q in ipairs(each) do
+    local gain, pq, pr = unpack(q)
+    local a = arrivals[i]
+    if a[1] < now + wait then a = {now + wait, 0} end
+    a = {normal(a[1] + pq, a[2] + pr, gain)}
+    arrivals[i] = a
+    full = math.max(full, a[1] + 1)
+  end
+  local till = decimal(math.ceil((full - now) / 1000) + slack)
+  if not write(arrivals, quotas, 'PX', till) then return end
+end
+return out
+)lua";
+
 inline constexpr char part_common[] = R"lua(
 local call = redis.call
 local now, slack, lead, unnoted = tonumber(ARGV[1]), 3155760000000, 0, nil
@@ -1839,7 +1926,13 @@ for i, s in ipairs(all) do
   if not early then q, r = times(back, s[2], s[3], s[1]) end
   arrivals[i] = {normal(arrivals[i][1] - q, arrivals[i][2] - r, s[1])}
 end
-return write(arrivals, known, 'KEEPTTL') and back
+if not write(arrivals, known, 'KEEPTTL') then return end
+if #KEYS == (ARGV[1] == '' and 3 or 2) then  -- buckets are bounded: see `take_bounded`
+  local full = now
+  for _, a in ipairs(arrivals) do full = math.max(full, a[1] + 1) end
+  redis.pcall('ZADD', KEYS[2], 'XX', decimal(full), key)
+end
+return back
 )lua"}, part_together, part_one_by_one);
   return script;
 }
@@ -2105,6 +2198,7 @@ return 1
 inline redis_script const& reset_bucket() {
   static redis_script const script({part_common, R"lua(
 call('DEL', KEYS[1])
+if KEYS[2] then redis.pcall('ZREM', KEYS[2], KEYS[1]) end  -- see `take_bounded`
 return 1
 )lua"});
   return script;
@@ -2244,87 +2338,43 @@ return 1
 }
 
 inline redis_script const& take() {
-  static redis_script const script({part_common, R"lua(
-local asked, takes, most, gain, pq, pr, rq, rr
-)lua"}, {part_bucket, R"lua(
-if ARGV[3] ~= asked then
-  asked = ARGV[3]
-  takes, most, gain, pq, pr, rq, rr =
-    asked:match('^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) $')
-  most, gain, pq, pr, rq, rr =
-    tonumber(most), tonumber(gain), tonumber(pq), tonumber(pr), tonumber(rq), tonumber(rr)
+  static redis_script const script({part_common, part_last_request}, {part_bucket, part_quick_take, part_buckets, part_any_take}, part_together, part_one_by_one);
+  return script;
+}
+
+inline redis_script const& take_bounded() {
+  static redis_script const script({part_common, part_keep_all, part_last_request}, {part_bucket, R"lua(
+local index = KEYS[2]
+local function full_at(bytes)
+  local full = 0
+  for at = (bytes:find('|', 1, true) or #bytes) + 1, #bytes - 15, 16 do
+    full = math.max(full, (struct.unpack('>i8', bytes, at)) + 1)
+  end
+  return full
 end
-if takes and (not value or value:sub(1, #quotas) == quotas) then
-  local q, r, wait = never, 0, 0
-  if value then
-    if #value < #quotas + 16 then error('CORRUPT weir: a bucket') end
-    q, r = struct.unpack('>i8I8', value, #quotas + 1)
-    if q > -2 * never or q < 2 * never or r > gain then error('CORRUPT weir: a bucket') end
-  end
-  local dq, dr = q + pq - rq, r + pr - rr
-  if dr > 0 then dq = dq + (dr > gain and 2 or 1) end
-  if dq > now then wait = dq - now end
-  if wait > most then return {0, now, q, r} end
-  if takes == '1' then
-    local tq, tr = q, r
-    if q < now + wait then tq, tr = now + wait, 0 end
-    tq, tr = tq + pq, tr + pr
-    if tr >= gain then tq, tr = tq + 1, tr - gain end
-    local bytes, till = quotas .. struct.pack('>i8I8', tq, tr), decimal(math.ceil((tq + 1 - now) / 1000) + slack)
-    if redis.pcall('SET', key, bytes, 'PX', till).err then
-      if together then return end
-      -- A bucket that is there needs no room; a full server refuses it unless something was written.
-      if value then call('PERSIST', key) end
-      call('SET', key, bytes, 'PX', till)
-      if unnoted then call('SET', KEYS[#KEYS], unnoted) end
-    end
-  end
-  return {1, now, q, r}
-end
-)lua", part_buckets, R"lua(
-if known and known ~= quotas then
-  local old, new = scales(known), scales(quotas)
-  for i, s in ipairs(new) do
-    local g, tq, tr, capacity = unpack(s)
-    local a, o = arrivals[i], old[i]
-    arrivals[i] = {never, 0}
-    if a and o then
-      local missing, more = 0, false
-      if a[1] >= now then missing, more = divide(a[1] - now, a[2], o[2], o[3], o[1]) end
-      local q, r = times(math.min(missing + (more and 1 or 0), capacity), tq, tr, g)
-      arrivals[i] = {q + now, r}
-    end
-  end
+-- One that is full equals one that was never seen, though the server may still have it.
+local is_new = not value or full_at(value) <= now
+if is_new and call('ZCOUNT', index, '(' .. decimal(now), '+inf') >= tonumber(ARGV[4]) then
+  local first = call('ZRANGEBYSCORE', index, '(' .. decimal(now), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  return {math.min(tonumber(first[2]), 9007199254740992) - now}
 end
 
-local each, wait, out, request = {}, 0, {1, now}, {}
-for n in ARGV[3]:gmatch('%d+') do request[#request + 1] = tonumber(n) end
-local spends, max_wait = request[1] == 1, request[2]
-for i = 1, (#request - 2) / 5 do
-  local q = {unpack(request, 5 * i - 2, 5 * i + 2)}
-  local gain, pq, pr, rq, rr = unpack(q)
-  each[i], arrivals[i] = q, arrivals[i] or {never, 0}
-  local a = arrivals[i]
-  out[#out + 1], out[#out + 2] = a[1], a[2]
-  local dq, dr = normal(a[1] + pq - rq, a[2] + pr - rr, gain)
-  wait = math.max(wait, (dr > 0 and dq + 1 or dq) - now)
+local function take()
+)lua", part_quick_take, part_buckets, part_any_take, R"lua(
 end
-if wait > max_wait then
-  out[1] = 0
-elseif spends then
-  local full = now
-  for i, q in ipairs(each) do
-    local gain, pq, pr = unpack(q)
-    local a = arrivals[i]
-    if a[1] < now + wait then a = {now + wait, 0} end
-    a = {normal(a[1] + pq, a[2] + pr, gain)}
-    arrivals[i] = a
-    full = math.max(full, a[1] + 1)
+local answer = take()
+if not answer or answer[1] ~= 1 or ARGV[3]:sub(1, 1) ~= '1' then return answer end
+-- The bucket is written, so that memory which is full is no reason to refuse this. If it is refused
+-- all the same, the key is of another type, of which those are told who bring new buckets.
+local full = full_at(call('GET', key))
+if type(redis.pcall('ZADD', index, decimal(full), key)) == 'number' then
+  keep_all(full, index)
+  if is_new then
+    local over = call('ZRANGEBYSCORE', index, '-inf', decimal(now), 'LIMIT', 0, 16)
+    if #over > 0 then call('ZREM', index, unpack(over)) end
   end
-  local till = decimal(math.ceil((full - now) / 1000) + slack)
-  if not write(arrivals, quotas, 'PX', till) then return end
 end
-return out
+return answer
 )lua"}, part_together, part_one_by_one);
   return script;
 }

@@ -22,4 +22,10 @@ for i, s in ipairs(all) do
   if not early then q, r = times(back, s[2], s[3], s[1]) end
   arrivals[i] = {normal(arrivals[i][1] - q, arrivals[i][2] - r, s[1])}
 end
-return write(arrivals, known, 'KEEPTTL') and back
+if not write(arrivals, known, 'KEEPTTL') then return end
+if #KEYS == (ARGV[1] == '' and 3 or 2) then  -- buckets are bounded: see `take_bounded`
+  local full = now
+  for _, a in ipairs(arrivals) do full = math.max(full, a[1] + 1) end
+  redis.pcall('ZADD', KEYS[2], 'XX', decimal(full), key)
+end
+return back
