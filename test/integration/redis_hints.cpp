@@ -7,12 +7,14 @@
 #include "redis_server.hpp"
 #include "server_process.hpp"
 #include "weir/command/at.hpp"
+#include "weir/job_traits.hpp"
 #include "weir/limiter.hpp"
 #include "weir/worker.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -26,6 +28,20 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+namespace redis_test {
+
+struct errand {
+  int number = 0;
+  NLOHMANN_DEFINE_TYPE_INTRUSIVE(errand, number)
+};
+
+}  // namespace redis_test
+
+template <>
+struct weir::job_traits<redis_test::errand> {
+  static constexpr std::string_view kind = "errand";
+};
 
 namespace {
 
@@ -286,6 +302,55 @@ BOOST_AUTO_TEST_CASE(F84_an_idle_worker_looks_at_all_shards_in_one_round_trip_a_
     w.stop();
     BOOST_TEST(happens(on.io, [&] { return over; }));
   }
+}
+
+// A limit of today, counted: whatever becomes due is told by one message, which all hear who are
+// idle. Each of them looks, and those that look too late find nothing.
+BOOST_AUTO_TEST_CASE(F68_a_job_costs_one_message_and_a_few_looks_of_each_idle_process) {
+  constexpr long processes = 20;
+  server s;
+  asio::io_context io;
+  std::vector<redis_store> stores;
+  std::vector<worker<redis_store>> workers;
+  long ran = 0;
+  long ended = 0;
+  for (long i = 0; i != processes; ++i) {
+    auto const& store = stores.emplace_back(io.get_executor(), s.address(), relying());
+    store.async_run([](error_code) {});
+    auto& w = workers.emplace_back(store, worker_options{.poll = 1h});
+    w.handle<errand>([&](errand const&) { ++ran; });
+    w.async_run([&](error_code) { ++ended; });
+  }
+  BOOST_TEST_REQUIRE(happens(io, [&] {
+    return s.ask("pubsub numsub '{weir:0}:hints'").ends_with("\n" + std::to_string(processes));
+  }));
+  auto const settle = [&] {  // until nobody asks any more
+    for (long last = -1; last != scripts(s);) {
+      last = scripts(s);
+      io.restart();
+      io.run_for(300ms);
+    }
+  };
+  settle();
+  auto const scripts_before = scripts(s);
+  auto const told_before = publications(s);
+  new_job j;
+  j.id.data[0] = 1;
+  j.kind = "errand";
+  j.payload = R"({"number":0})";
+  BOOST_TEST(ask(io, stores.front(), command::enqueue_jobs{"queue", {&j, 1}}).has_value());
+  BOOST_TEST(happens(io, [&] { return ran == 1; }));
+  settle();
+  auto const run = scripts(s) - scripts_before;
+  BOOST_TEST(ran == 1);
+  BOOST_TEST(publications(s) == told_before + 1);
+  BOOST_TEST(run >= processes);
+  BOOST_TEST(run <= 4 * processes, run << " scripts");
+  for (auto& w : workers) w.stop();
+  BOOST_TEST(happens(io, [&] { return ended == processes; }));
+  for (auto const& store : stores) store.close();
+  io.restart();
+  io.run();
 }
 
 BOOST_AUTO_TEST_SUITE_END()
