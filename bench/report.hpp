@@ -55,8 +55,8 @@ struct point {
 struct row {
   /// What was measured; unique in its report, for it is by the name that reports are compared.
   std::string name{};
-  /// Of both figures: "ns", "us", "ms", "bytes", "instructions", or, more is better, what ends in
-  /// "/s".
+  /// Of both figures: "ns", "us", "ms", "bytes", "scripts", "instructions", or, more is better,
+  /// what ends in "/s".
   std::string unit = "ns";
   samples ours{};
   /// What `reference` is of; empty: there is none.
