@@ -92,7 +92,9 @@ struct nats_options {
 
   /// How many shards the jobs are in, from 1 to 1,024: the same for all who use the prefix, or
   /// commands about jobs are `invalid_option`. Each has a stream, and an owner that keeps all
-  /// jobs of it in memory.
+  /// jobs of it in memory. Take several where several processes are to share that work. One process
+  /// alone does less with them: with 8 it did 0.4 of the enqueues a second and 0.6 of the dequeues
+  /// and completions that it did with 1, and an idle worker sent 9.4 messages a second and not 2.7.
   std::uint32_t shards = 1;
 
   /// Jobs that each shard may keep, ended ones that are retained among them; from 1. Enqueueing
