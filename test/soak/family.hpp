@@ -171,6 +171,11 @@ class family {
         ended = true;
       }
       if (c.pid > 0 || ended || c.last_read) read(c);
+      // While it does, too: it may stand still for longer than an operation may take.
+      if (c.still_since != 0) {
+        auto const now = boot_now();
+        judge_.stood_still(c.number, std::exchange(c.still_since, now), now);
+      }
       c.last_read = c.pid > 0;
       if (c.pid > 0 && c.ending && !c.end_told && c.still_since == 0 &&
           boot_now() > c.ending_since + ns_of(hang)) {

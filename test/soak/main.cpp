@@ -99,12 +99,12 @@ class soak_run {
         net_{to_->direct()},
         all_{directory_, to_->preload(), judge_, c_.beside} {
     if (to_->direct().url.starts_with("postgres")) migrate_postgres(to_->direct());
-    for (auto faults : {to_->faults(), net_.faults(),
-                        faults_of(
-                            all_, [this] { return chance_.bits(); },
-                            [this](std::string role) {
-                              all_.start(assigned(std::move(role), net_.through()));
-                            })}) {
+    for (auto faults :
+         {to_->faults(), net_.faults(),
+          faults_of(
+              all_, [this] { return chance_.bits(); },
+              [this](std::string role) { all_.start(assigned(std::move(role), net_.through())); },
+              c_.engine.starts_with("nats"))}) {
       for (auto& f : faults) {
         if (c_.faults.empty() || std::ranges::count(c_.faults, f.name) != 0) {
           faults_.push_back(std::move(f));

@@ -113,7 +113,7 @@ std::vector<fault> network::faults() {
 }
 
 std::vector<fault> faults_of(family& f, chance_source chance,
-                             std::function<void(std::string)> start) {
+                             std::function<void(std::string)> start, bool owners) {
   auto const lease_ms = std::chrono::duration_cast<std::chrono::milliseconds>(lease);
   auto const several = [&f, chance](int n, void (family::*what)(std::uint64_t)) {
     return [&f, chance, n, what] {
@@ -124,13 +124,19 @@ std::vector<fault> faults_of(family& f, chance_source chance,
   auto const guests = [&f, start](std::string const& role) {
     return fault{role, 3s, 6s, [start, role] { start(role); }, [&f, role] { f.end({role}); }};
   };
-  return {{"kill-process", 100ms, 200ms, several(1, &family::replace_one)},
-          {"kill-many", 2s, 4s, several(4, &family::replace_one)},
-          {"stop-process", lease_ms + 1s, 2 * lease_ms, several(1, &family::stop_one), resume},
-          {"stop-many", lease_ms + 1s, 2 * lease_ms, several(3, &family::stop_one), resume},
-          guests("crowd"),
-          guests("key-flood"),
-          guests("sprawl")};
+  std::vector<fault> out{
+      {"kill-process", 100ms, 200ms, several(1, &family::replace_one)},
+      {"kill-many", 2s, 4s, several(4, &family::replace_one)},
+      {"stop-process", lease_ms + 1s, 2 * lease_ms, several(1, &family::stop_one), resume},
+      {"stop-many", lease_ms + 1s, 2 * lease_ms, several(3, &family::stop_one), resume},
+      guests("crowd"),
+      guests("key-flood"),
+      guests("sprawl")};
+  if (owners) {  // half of them, so that an owner is often among them
+    out.push_back({"stop-15s", 15s, 15s, several(7, &family::stop_one), resume});
+    out.push_back({"stop-75s", 75s, 75s, several(7, &family::stop_one), resume});
+  }
+  return out;
 }
 
 }  // namespace soak

@@ -37,9 +37,10 @@ class network {
 };
 
 /// The faults of the application's processes, and the guests that come for a while.
-/// @param start starts a process of a role
+/// @param start  starts a process of a role
+/// @param owners is one process the owner of what others ask for?
 [[nodiscard]] std::vector<fault> faults_of(family& f, chance_source chance,
-                                           std::function<void(std::string)> start);
+                                           std::function<void(std::string)> start, bool owners);
 
 }  // namespace soak
 
