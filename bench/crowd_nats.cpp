@@ -5,7 +5,7 @@
 // limiter, dequeues and enqueues of one queue; and the memory of a process that only enqueues into
 // a queue with many jobs.
 //
-//     bench_crowd_nats [rounds] [takes|waiters|jobs|memory]
+//     bench_crowd_nats [rounds] [takes|far|waiters|jobs|memory]
 //
 // The processes are forked by one that has no thread and no client, and each makes its own store.
 // They begin together, warm up for a second, and are counted for three.
@@ -350,10 +350,10 @@ awaitable<> takes_one(member& m) {
   }
 }
 
-void take_in(member& m, std::size_t processes) {
+void take_in(member& m, std::size_t processes, std::size_t at_once = in_flight) {
   static quota const quotas[] = {quota::per_second(1).burst(1)};
   auto const first = [&] { return asks(m, command::peek_bucket{"another", quotas, 1, {}}); };
-  m.measure(processes, first, in_flight, [&] { return takes_one(m); });
+  m.measure(processes, first, at_once, [&] { return takes_one(m); });
 }
 
 /// For each message, in which commands of a process were joined, one with their answers.
@@ -484,8 +484,10 @@ void takes(report& out, std::size_t rounds) {
 
 // ---------------------------------------------------------------------------------------- far
 
-/// Takes of one key by a process far away, beside so many near ones, and by all of them.
-std::pair<double, double> takes_from_afar(std::size_t near, std::string& note) {
+/// Takes of one key by a process far away with so many in flight, beside so many near ones, and by
+/// all of them.
+std::pair<double, double> takes_from_afar(std::size_t near, std::size_t at_once,
+                                          std::string& note) {
   server const s;
   crowd c;
   c.begin(near + 1, [&] {
@@ -496,7 +498,7 @@ std::pair<double, double> takes_from_afar(std::size_t near, std::string& note) {
   while (c.shared().far_port == 0) std::this_thread::sleep_for(1ms);
   auto const take = [&](member& m) { take_in(m, near + 1); };
   for (std::size_t i = 0; i != near; ++i) begin_member(c, s, i, take);
-  begin_member(c, c.shared().far_port, near, take);
+  begin_member(c, c.shared().far_port, near, [&](member& m) { take_in(m, near + 1, at_once); });
   for (std::size_t i = 0; i != near + 1; ++i) c.wait(i);
   c.shared().over = true;
   c.wait();
@@ -509,12 +511,17 @@ void far(report& out, std::size_t rounds) {
   samples alone;
   samples beside;
   samples even;
+  samples more;
+  samples even_of_more;
   std::string note;
   for (std::size_t round = 0; round != rounds; ++round) {
-    alone.push_back(takes_from_afar(0, note).first);
-    auto const [its, all] = takes_from_afar(near, note);
+    alone.push_back(takes_from_afar(0, in_flight, note).first);
+    auto const [its, all] = takes_from_afar(near, in_flight, note);
     beside.push_back(its);
     even.push_back(all / (near + 1));
+    auto const [its_more, all_of_more] = takes_from_afar(near, 4 * in_flight, note);
+    more.push_back(its_more);
+    even_of_more.push_back(all_of_more / (near + 1));
   }
   out.add({.name = "a process 4 ms away",
            .unit = "/s",
@@ -522,6 +529,11 @@ void far(report& out, std::size_t rounds) {
            .reference_name = "an even share of it and 8 near ones",
            .reference = even,
            .note = note});
+  out.add({.name = "the same with four times as much in flight",
+           .unit = "/s",
+           .ours = more,
+           .reference_name = "an even share of it and 8 near ones",
+           .reference = even_of_more});
   out.add({.name = "a process 4 ms away, of what it gets alone",
            .unit = "/s",
            .ours = beside,
