@@ -77,7 +77,8 @@ def write(compiler: str, counts: dict[str, float], budget: dict[str, float]) -> 
             row |= {"reference": {"name": "budget", "figure": budget[name], "spread": 0}, "ratio": n / budget[name],
                     "ratio_spread": 0, "target": f"<= {1 + TOLERANCE} x", "met": n / budget[name] <= 1 + TOLERANCE}
         rows.append(row)
-    file = pathlib.Path(os.environ.get("WEIR_BENCH_OUTPUT", ".")) / "budget.json"
+    file = pathlib.Path(os.environ.get("WEIR_BENCH_OUTPUT", "build/bench")) / "budget.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
     made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     machine = {"cores": os.cpu_count()}
     file.write_text(json.dumps({"schema": 1, "bench": "budget", "made": made, "machine": machine, "compiler": compiler,

@@ -138,7 +138,7 @@ def main():
             rows.append(measure(compiler, name, source, flags, 1 if "apart, once" in name else given.rounds))
             judge(rows[-1], rows[0] if len(rows) > 1 else None)
             print(shown(rows[-1]), flush=True)
-    file = pathlib.Path(os.environ.get("WEIR_BENCH_OUTPUT", ".")) / "compile.json"
+    file = pathlib.Path(os.environ.get("WEIR_BENCH_OUTPUT", "build/bench")) / "compile.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     machine = {"processor": processor(), "cores": os.cpu_count(), "load_before": load_before,
                "load_after": os.getloadavg()[0]}

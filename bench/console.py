@@ -269,7 +269,7 @@ def main():
             act(*stores, report)
             if kind == "nats":
                 without_owner(stores[1])
-    file = pathlib.Path(os.environ.get("WEIR_BENCH_OUTPUT", ".")) / "console.json"
+    file = pathlib.Path(os.environ.get("WEIR_BENCH_OUTPUT", "build/bench")) / "console.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     machine = {"processor": processor(), "cores": os.cpu_count(), "load_before": load_before,
                "load_after": os.getloadavg()[0]}

@@ -110,7 +110,7 @@ class report {
 
   /// Writes the JSON, and says where.
   std::filesystem::path save() const {
-    auto const folder = std::filesystem::path{environment("WEIR_BENCH_OUTPUT", ".")};
+    auto const folder = std::filesystem::path{environment("WEIR_BENCH_OUTPUT", "build/bench")};
     std::filesystem::create_directories(folder);
     auto file = folder / (bench_ + ".json");
     std::ofstream out{file};
