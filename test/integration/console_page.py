@@ -374,8 +374,8 @@ class Page(PageTest):
             self.assertEqual(self.browser.switch_to.active_element.text, names[1])
             self.browser.switch_to.active_element.send_keys("/")
             self.assertEqual(self.browser.switch_to.active_element.get_attribute("name"), "under")
-            button = self.browser.find_element(By.LINK_TEXT, "Pause")
-            button.send_keys(Keys.ENTER)
+            # The page may put another button in its place between the two.
+            self.wait(lambda: self.browser.find_element(By.LINK_TEXT, "Pause").send_keys(Keys.ENTER) is None, "Pause")
             dialog = self.wait(lambda: self.browser.find_element(By.CSS_SELECTOR, "dialog[open]"), "a dialog")
             self.assertEqual(self.browser.switch_to.active_element.text, "Pause")
             dialog.send_keys(Keys.ESCAPE)
