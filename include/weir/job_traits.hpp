@@ -40,7 +40,7 @@ namespace weir {
 /// | `queue` (job) | string | `"default"` | the queue it goes to |
 /// | `priority` (job) | uint8_t | 100 | 0 is the most urgent |
 /// | `max_attempts` | uint32_t | 25 | claims before the dead letters |
-/// | `max_snoozes` | uint32_t | 1,000,000 | snoozes, by limits and by its handler (`snooze_for`), before the dead letters |
+/// | `max_snoozes` | uint32_t | 1,000,000 | snoozes, by limits, by its handler (`snooze_for`), and where the store does not answer its policies, before the dead letters |
 /// | `backoff` | a backoff | the worker's | how long a failed attempt waits, by how many have failed; no earlier wait is known, so a `decorrelated_jitter` does not grow |
 /// | `timeout` | duration | 0: none | a coroutine handler that runs longer is cancelled, and the attempt has failed unless it returns all the same; a plain function is only told (`stop_requested`) |
 /// | `deadline` | duration | 0: none | claimed later than this after the enqueue, it is dead-lettered |

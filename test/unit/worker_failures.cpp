@@ -263,7 +263,13 @@ BOOST_AUTO_TEST_CASE(F42_a_backoff_that_throws_ends_neither_the_worker_nor_its_t
   failing_queue f;
   weir::worker<answering_store, weir::manual_clock, undecided> w{
       f.observed, {}, f.clock, undecided{}, weir::id_source::seeded(2)};
-  w.handle<note>([&](note const&) -> asio::awaitable<void> { co_await f.sleep(1min); });
+  int runs = 0;
+  int retried = 0;
+  w.on_event([&](weir::worker_event const& e) { retried += e.kind == kind::retried ? 1 : 0; });
+  w.handle<note>([&](note const&) -> asio::awaitable<void> {
+    if (++runs == 1) throw std::runtime_error{"once"};
+    co_await f.sleep(1min);
+  });
   f.enqueue("note", one, "good");
   w.async_run([&](weir::error_code ec) { f.ended = ec; });
   f.settle();
@@ -274,6 +280,8 @@ BOOST_AUTO_TEST_CASE(F42_a_backoff_that_throws_ends_neither_the_worker_nor_its_t
   };
   BOOST_CHECK_NO_THROW(f.pass(2min));
   BOOST_TEST(failures > 10);
+  BOOST_TEST(runs == 2);
+  BOOST_TEST(retried == 1);
   BOOST_TEST(f.stats("good").completed == 1U);
   BOOST_TEST(!f.ended.has_value());
   w.stop();

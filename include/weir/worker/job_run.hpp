@@ -475,14 +475,18 @@ class job_run {
   [[nodiscard]] duration retry_delay(active_job const& job) {
     auto const failures = job.job.attempt == 0 ? 0 : job.job.attempt - 1;
     auto const entropy = core_->ids.entropy();
-    std::optional<duration> own;
+    std::optional<duration> delay;
     try {
-      if (job.handler) own = job.handler->backoff(failures, entropy);
+      if (job.handler) delay = job.handler->backoff(failures, entropy);
     } catch (...) {  // it is the user's
       tell_failure_of("worker: the backoff of a kind of jobs", std::current_exception());
     }
-    auto const delay = own ? *own : core_->backoff(failures, duration{}, entropy);
-    return std::clamp(delay, duration{}, limits::span);
+    try {
+      if (!delay) delay = core_->backoff(failures, duration{}, entropy);
+    } catch (...) {  // so is this
+      tell_failure_of("worker: its backoff", std::current_exception());
+    }
+    return std::clamp(delay.value_or(core_->options.poll), duration{}, limits::span);
   }
 
   std::shared_ptr<worker_core> core_;

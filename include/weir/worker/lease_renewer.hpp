@@ -70,7 +70,9 @@ class lease_renewer {
   /// To be called when a job was added. It may have been cancelled before its claim was answered:
   /// if the store told of a cancel since the claim was sent, its lease is renewed, too.
   void watch(active_job& job) {
-    if (told_at_ >= job.claimed_at) job.renew_at = std::min(job.renew_at, all_renewed_at_);
+    if (told_at_ >= job.claimed_at) {
+      job.renew_at = std::min(job.renew_at, std::max(all_renewed_at_, core_->clock.steady_now()));
+    }
     if (std::min(job.renew_at, job.permit_deadline) < planned_) poke_->notify();
   }
 

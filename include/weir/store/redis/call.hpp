@@ -270,7 +270,7 @@ class redis_call {
   redis_call& arg(duration d) {
     return arg(std::chrono::floor<std::chrono::microseconds>(d).count());
   }
-  /// Ends the keys, of which there was one, with that of the shard's time. What time it is.
+  /// Ends the keys with that of the shard's time. What time it is.
   redis_call& time(redis_names const& names, redis_now now) {
     own_keys_ = wire_.size();
     if (now) {

@@ -68,9 +68,12 @@ struct redis_options {
   /// holds. Where there are so many, a take or a peek of another key is shed (`decision::shed`),
   /// and nothing is changed; those that are there go on, and each that is full again makes room.
   /// For this the server has the shard's keys once more, in the order in which they will be full: a
-  /// take that is granted costs it twice the time, and a key twice the memory. Keys that nobody but
-  /// stores without a bound takes from are not counted, and one is counted as full too early where
-  /// such a store has taken from it: stores that share a prefix should agree.
+  /// take that is granted costs it twice the time, and a key twice the memory. While a slot of a
+  /// cluster moves key by key, commands about its keys wait until it has moved.
+  ///
+  /// Stores that share a prefix should agree. Keys that nobody but stores without a bound takes
+  /// from are not counted. Where such a store has taken from another key, that is counted as full
+  /// too early; where it has reset or refunded it, or the server has evicted it, too late.
   std::size_t max_buckets = 0;
 
   std::size_t max_pending = 100'000;  ///< commands under way or waiting; more are `store_full`

@@ -2346,8 +2346,8 @@ inline redis_script const& take_bounded() {
   static redis_script const script({part_common, part_keep_all, part_last_request}, {part_bucket, R"lua(
 local index = KEYS[2]
 local function full_at(bytes)
-  local full = 0
-  for at = (bytes:find('|', 1, true) or #bytes) + 1, #bytes - 15, 16 do
+  local full, bar = 0, bytes:find('|', 1, true) or #bytes
+  for at = bar + 1, math.min(#bytes, bar + 64) - 15, 16 do  -- of four quotas at most
     full = math.max(full, (struct.unpack('>i8', bytes, at)) + 1)
   end
   return full
