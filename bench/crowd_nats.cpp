@@ -47,6 +47,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -356,21 +357,60 @@ void take_in(member& m, std::size_t processes, std::size_t at_once = in_flight) 
   m.measure(processes, first, at_once, [&] { return takes_one(m); });
 }
 
+void answer_all(natsConnection* c, char const* to) {
+  static std::string const answers(32 * in_flight, 'a');
+  must(natsConnection_Publish(c, to, answers.data(), static_cast<int>(answers.size())));
+}
+
 /// For each message, in which commands of a process were joined, one with their answers.
 class bare_service : by_hand {
  public:
   explicit bare_service(server const& s) : by_hand{s, true} {
-    listen("bare", &bare_service::on_request, this);
+    listen("bare.ask", &bare_service::on_request, this);
     must(natsConnection_Flush(connection()));
   }
 
  private:
   static void on_request(natsConnection* c, natsSubscription*, natsMsg* m, void*) {
-    static std::string const answers(32 * in_flight, 'a');
-    must(natsConnection_Publish(c, natsMsg_GetReply(m), answers.data(),
-                                static_cast<int>(answers.size())));
+    answer_all(c, natsMsg_GetReply(m));
     natsMsg_Destroy(m);
   }
+};
+
+/// The same, but what it answers is acknowledged by JetStream before: one write at a time, for all
+/// messages that have come meanwhile.
+class writing_service : by_hand {
+ public:
+  explicit writing_service(server const& s) : by_hand{s, true} {
+    constexpr std::string_view stream =
+        R"({"name":"KEPT","subjects":["kept"],"max_msgs_per_subject":1})";
+    natsMsg* made = nullptr;
+    must(natsConnection_Request(&made, connection(), "$JS.API.STREAM.CREATE.KEPT", stream.data(),
+                                static_cast<int>(stream.size()), 5000));
+    natsMsg_Destroy(made);
+    listen("bare.*", &writing_service::on_message, this);
+    must(natsConnection_Flush(connection()));
+  }
+
+ private:
+  static void on_message(natsConnection* c, natsSubscription*, natsMsg* m, void* closure) {
+    auto& self = *static_cast<writing_service*>(closure);
+    if (std::string_view{natsMsg_GetSubject(m)} == "bare.ask") {
+      self.come_.emplace_back(natsMsg_GetReply(m));
+    } else {
+      for (auto const& to : self.written_) answer_all(c, to.c_str());
+      self.written_.clear();
+    }
+    natsMsg_Destroy(m);
+    if (!self.written_.empty() || self.come_.empty()) return;
+    self.written_.swap(self.come_);
+    static std::string const record(100, 'r');
+    must(natsConnection_PublishRequest(c, "kept", "bare.written", record.data(),
+                                       static_cast<int>(record.size())));
+  }
+
+  std::vector<std::string> come_;
+  std::vector<std::string> written_;  ///< or about to be
 };
 
 /// A process that asks it: as many commands in flight, all in one message.
@@ -384,7 +424,7 @@ class bare_asker : by_hand {
   }
   void ask() {
     static std::string const commands(32 * in_flight, 'c');
-    must(natsConnection_PublishRequest(connection(), "bare", inbox_.c_str(), commands.data(),
+    must(natsConnection_PublishRequest(connection(), "bare.ask", inbox_.c_str(), commands.data(),
                                        static_cast<int>(commands.size())));
   }
   [[nodiscard]] std::uint64_t done() const noexcept { return done_; }
@@ -416,8 +456,9 @@ void ask_bare(server const& s, crowd const& c, std::size_t number, std::size_t p
   ::_exit(0);  // and answers nothing more
 }
 
+template <class Service>
 void serve_bare(server const& s, crowd const& c) {
-  bare_service const service{s};
+  Service const service{s};
   ++c.shared().ready;
   while (!c.shared().over) std::this_thread::sleep_for(1ms);
   ::_exit(0);
@@ -427,6 +468,7 @@ void takes(report& out, std::size_t rounds) {
   for (std::size_t const n : {1U, 2U, 4U, 8U}) {
     samples ours;
     samples bare;
+    samples writing;
     samples even;
     samples least;
     samples largest;
@@ -447,22 +489,23 @@ void takes(report& out, std::size_t rounds) {
       largest.push_back(b->rate * static_cast<double>(n) / total);
       note_failures(note, c);
     };
-    auto const measure_bare = [&] {
+    auto const measure = [&]<class Service>(std::type_identity<Service>, samples& rates) {
       server const s;
       crowd c;
-      c.begin(n, [&] { serve_bare(s, c); });
+      c.begin(n, [&] { serve_bare<Service>(s, c); });
       for (std::size_t i = 0; i != n; ++i) {
         c.begin(i, [&, i] { ask_bare(s, c, i, n); });
       }
       for (std::size_t i = 0; i != n; ++i) c.wait(i);
       c.shared().over = true;
       c.wait();
-      bare.push_back(total_rate(c));
+      rates.push_back(total_rate(c));
       note_failures(note, c);
     };
     for (std::size_t round = 0; round != rounds; ++round) {
       if (round % 2 == 0) measure_ours();
-      measure_bare();
+      measure(std::type_identity<bare_service>{}, bare);
+      measure(std::type_identity<writing_service>{}, writing);
       if (round % 2 != 0) measure_ours();
     }
     auto const name = "takes of one key: " + of_processes(n);
@@ -472,6 +515,11 @@ void takes(report& out, std::size_t rounds) {
              .reference_name = "a bare service, as many joined",
              .reference = bare,
              .note = note});
+    out.add({.name = name + ", written",
+             .unit = "/s",
+             .ours = ours,
+             .reference_name = "the same service, which writes before it answers",
+             .reference = writing});
     if (n == 1) continue;
     out.add({.name = name + ", the least of a process",
              .unit = "/s",
