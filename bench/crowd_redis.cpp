@@ -74,8 +74,8 @@ class idle_workers {
     double scripts = 0;
     double server_us = 0;
   };
-  /// What a job costs the server beyond what it does without it, from its enqueue until all who
-  /// heard of it are idle again.
+  /// A job's cost to the server, from its enqueue until all who heard of it are idle again, less
+  /// the cost of as long a time without it.
   cost cost_of_a_job() {
     constexpr int jobs = 40;
     constexpr auto each = 100ms;

@@ -65,13 +65,14 @@ inline constexpr bool answers_the_same =
 template <class C>
 inline constexpr bool answers_the_same<command::at<C>> = answers_the_same<C>;
 
-/// What one store of the suite meets.
+/// The loss of a leader that one store of the suite meets.
 struct trial {
   std::string stream;                  ///< that loses its leader
   std::size_t strike_after = 0;        ///< so many answers, while a command is under way; 0: never
   bool asks_again = true;              ///< what was lost
   std::size_t before = cluster::size;  ///< the server that led it; that many: it led on
   bool killed = false;
+  bool struck = false;
   std::size_t answers = 0;
   bool chosen = true;
   bool over = false;
@@ -145,6 +146,7 @@ class nemesis {
     } else {
       nats_test::stranger{all_[t.before]}.say("$JS.API.STREAM.LEADER.STEPDOWN." + t.stream, {});
     }
+    t.struck = true;
   }
 
   /// Another one leads, all are there again, and the streams, each of which costs them much, go.
@@ -261,7 +263,7 @@ class struck_driver {
   void settle() {
     if (!now_) return;
     auto& c = checks_[check_];
-    c.struck = c.struck || now_->before != cluster::size;
+    c.struck = c.struck || now_->struck;
     c.blurred = c.blurred || now_->blurred;
     by_.heal(*std::exchange(now_, nullptr));
   }
@@ -286,7 +288,7 @@ class struck_driver {
   std::shared_ptr<trial> now_{};
 };
 
-/// What of it is not struck: it has one command, and looks at how that is answered.
+/// The check that is not struck: it has one command, and looks at how that is answered.
 inline constexpr std::string_view too_short = "a handler is never called inline";
 
 /// Holds a noun to its promises, or to one in so many of them, in each kind of time. In told time
@@ -321,6 +323,8 @@ void lose_leaders(nemesis& by, std::string const& stream, std::size_t checks,
         if (g.promise == f.promise && g.time == f.time) f = g;
       }
     }
+    // It failed while a leader was lost, and was tried again without that.
+    if (f.outcome == verdict::passed && !f.detail.empty()) ++unclear;
     if (f.detail == not_chosen) continue;
     if (f.outcome != verdict::skipped && f.promise != too_short) {
       ++struck;

@@ -75,6 +75,15 @@ struct short_of_memory {
   std::shared_ptr<weir::steady_time> fails_at = std::make_shared<weir::steady_time>();
 };
 
+/// A handler that waits until it is told to stop, and counts that.
+auto until_stopped(worker_fixture& f, int& stopped) {
+  return [&](note const&, weir::job_context&) -> asio::awaitable<void> {
+    co_await f.clock.async_wait_until(f.io.get_executor(), f.clock.steady_now() + 1h,
+                                      asio::as_tuple(asio::use_awaitable));
+    ++stopped;
+  };
+}
+
 }  // namespace
 
 BOOST_FIXTURE_TEST_SUITE(worker_lifecycle, worker_fixture)
@@ -197,11 +206,7 @@ BOOST_AUTO_TEST_CASE(F6_of_many_cancels_leases_are_renewed_once_a_second) {
   slow_store<memory> const near{store, clock, 0s};
   weir::worker w{near, weir::worker_options{.lease = 1h}, clock, weir::constant_backoff{10s}};
   int stopped = 0;
-  w.handle<note>([&](note const&, weir::job_context&) -> asio::awaitable<void> {
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h,
-                                    asio::as_tuple(asio::use_awaitable));
-    ++stopped;
-  });
+  w.handle<note>(until_stopped(*this, stopped));
   std::vector<weir::job_id> jobs;
   for (int i = 0; i != 5; ++i) jobs.push_back(enqueue("note", one));
   start(w);
@@ -221,19 +226,15 @@ BOOST_AUTO_TEST_CASE(F6_a_job_that_is_cancelled_before_its_claim_is_answered_hea
   weir::testing::fault_injector faults;
   weir::worker w{weir::testing::faulty_store{store, faults, clock},
                  weir::worker_options{.lease = 1h}, clock, weir::constant_backoff{10s}};
-  bool stopped = false;
-  w.handle<note>([&](note const&, weir::job_context&) -> asio::awaitable<void> {
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h,
-                                    asio::as_tuple(asio::use_awaitable));
-    stopped = true;
-  });
+  int stopped = 0;
+  w.handle<note>(until_stopped(*this, stopped));
   auto const id = enqueue("note", one);
   faults.next_of<weir::command::dequeue_jobs>(weir::testing::fault::late_answer, 5s);
   start(w);
   pass(1s);
   ask(weir::command::cancel_job{"default", id, true});
   pass(4s);
-  BOOST_TEST(stopped);
+  BOOST_TEST(stopped == 1);
   cancel();
 }
 
@@ -245,19 +246,15 @@ BOOST_AUTO_TEST_CASE(F6_a_hint_of_a_cancel_that_failed_is_asked_for_again) {
     return {.after = {}, .error = weir::errc::store_unavailable};
   });
   weir::worker w{far, weir::worker_options{.lease = 30s}, clock, weir::constant_backoff{10s}};
-  bool stopped = false;
-  w.handle<note>([&](note const&, weir::job_context&) -> asio::awaitable<void> {
-    co_await clock.async_wait_until(io.get_executor(), clock.steady_now() + 1h,
-                                    asio::as_tuple(asio::use_awaitable));
-    stopped = true;
-  });
+  int stopped = 0;
+  w.handle<note>(until_stopped(*this, stopped));
   auto const id = enqueue("note", one);
   start(w);
   pass(11s);  // a renewal
   BOOST_TEST(asked == 2);
   ask(weir::command::cancel_job{"default", id, true});
   pass(10ms);
-  BOOST_TEST(stopped);
+  BOOST_TEST(stopped == 1);
   cancel();
 }
 

@@ -111,7 +111,7 @@ class worker_run {
         continue;
       }
       if (std::exchange(own.steps_aside_, false)) co_await own.step_aside();
-      // What was claimed starts first: such a store is asked without a pause in which it could.
+      // Claimed jobs start first: a store that executes at once leaves them no pause to do so.
       if (own.claimed_ && core.store.executes_now())
         co_await boost::asio::post(boost::asio::deferred);
       co_await own.collect_pointers(self);
@@ -121,7 +121,7 @@ class worker_run {
     own.lookout_->stop();
     if (own.register_) own.register_->note_stop();
     while (!own.claims_.empty()) co_await core.changed->wait();
-    // What they have claimed is given back.
+    // Jobs of unanswered claims are given back.
     for (auto const& lost : core.unanswered()) {
       kept_hands hands{core, own.plan({std::string{lost.first}, core.due.of(lost.first)})};
       co_await claim(self, hands);
