@@ -430,6 +430,19 @@ BOOST_AUTO_TEST_CASE(F90_a_server_that_falls_silent_is_given_up) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(F90_of_many_servers_the_one_that_serves_is_found_at_once) {
+  server serving;
+  std::string urls;
+  for (int refused = 1; refused != 50; ++refused) {
+    urls += "nats://127.0.0.1:" + std::to_string(refused) + ",";
+  }
+  auto o = brisk();
+  o.least_reconnect_wait = o.longest_reconnect_wait = 1min;  // there is no second round
+  bed on{nats_address::parse(urls + "nats://127.0.0.1:" + std::to_string(serving.port())).value(),
+         o};
+  BOOST_TEST(on(command::inspect_lock{"key"}).has_value());
+}
+
 BOOST_AUTO_TEST_CASE(R6_without_the_right_to_listen_what_others_do_is_still_found) {
   configured restricted{users(without(without(documented_for_jobs(), "weir.h.>"), "weir.e.0"))};
   make_streams(*restricted.it);

@@ -76,7 +76,7 @@ MUTANTS = [
      {ACCESS: ["a_credentials*"]}),
     ("first_server_only", "of several servers one is tried", DIAL,
      "tried_ == to_.urls().size()", value("tried_ == 1"),
-     {ACCESS: ["F90*"]}),
+     {ACCESS: ["F90_of_many*"]}),
     ("silence_is_waited_for", "a server that falls silent is waited for", DIAL,
      "relay_->allow(how_.connect_timeout);", instead("relay_->kept();"),
      {ACCESS: ["F90*"]}),
