@@ -83,9 +83,10 @@ std::vector<detail::nats_image_record> images(stranger& who) {
   return out;
 }
 /// Messages in which images are.
-std::size_t count_parts(stranger& who) {
-  auto const said = nlohmann::json::parse(
-      who.ask("$JS.API.STREAM.INFO.weir-keys", R"({"subjects_filter":"weir.k.jobs.0.part.>"})"));
+std::size_t count_parts(stranger& who, std::string const& of = ">") {
+  auto const said =
+      nlohmann::json::parse(who.ask("$JS.API.STREAM.INFO.weir-keys",
+                                    R"({"subjects_filter":"weir.k.jobs.0.part.)" + of + R"("})"));
   auto const subjects = said["state"].find("subjects");
   return subjects == said["state"].end() ? 0 : subjects->size();
 }
@@ -199,6 +200,46 @@ BOOST_AUTO_TEST_CASE(F58_an_image_that_lost_a_part_gives_way_to_the_one_before_i
 }
 
 // Once images are old enough the log is cut behind them, and no sooner.
+// There is room for the end of an image and, until the reserve is given up, not for its beginning.
+BOOST_AUTO_TEST_CASE(F58_the_next_image_leaves_all_parts_of_one_that_made_room) {
+  configured s{"jetstream { max_file_store: 1GB, max_memory_store: 1MB }\n"
+               "accounts { A: { jetstream: { max_file: 24MB, max_mem: 1MB }, "
+               "users: [ { user: a, password: a } ] } }\nno_auth_user: a\n"};
+  stranger who{*s.it};
+  auto o = as_by_default();
+  o.image_interval = 64U << 20U;
+  o.owner = true;
+  detail::nats_image_record first;
+  {
+    bed on{*s.it, o};
+    for (std::uint64_t n = 1; n != 8; ++n) {
+      BOOST_TEST_REQUIRE(!enqueue(on, n, std::string(20'000, 'x')));
+    }
+    auto const got = dequeue(on, 1);
+    (void)who.ask("$JS.API.STREAM.CREATE.theirs",
+                  R"({"name":"theirs","subjects":["theirs"],"storage":"file","num_replicas":1})");
+    while (!nlohmann::json::parse(who.ask("theirs", std::string(60'000, 'x'))).contains("error")) {
+    }
+    (void)who.ask("$JS.API.STREAM.PURGE.theirs", R"({"seq":2})");  // one of them
+    std::string const result(130'000, 'x');
+    finished_job const f{got.jobs.at(0).id, got.jobs[0].fence, result};
+    auto const done = on(command::complete_jobs{"queue", {&f, 1}});
+    BOOST_TEST(!done.has_error());
+    BOOST_TEST_REQUIRE(weir_test::happens(on.io, [&] { return images(who).size() == 1; }));
+    first = images(who)[0];
+    BOOST_TEST(first.parts == 2U);
+    (void)who.ask("$JS.API.STREAM.PURGE.theirs", {});
+  }
+  o.image_interval = 4096;
+  bed on{*s.it, o};
+  std::uint64_t next = 100;
+  // The second one begins when the first one has removed what is left of others.
+  while (images(who).size() != detail::nats_names::images) {
+    BOOST_TEST_REQUIRE(!enqueue(on, ++next));
+  }
+  BOOST_TEST(count_parts(who, first.id + ".>") == first.parts);
+}
+
 BOOST_AUTO_TEST_CASE(F58_a_log_is_cut_behind_an_image_that_the_disk_has) {
   server s;
   stranger who{s};

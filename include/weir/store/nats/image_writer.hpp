@@ -28,6 +28,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -126,17 +127,22 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   void check(nats_link& on, std::size_t n, step then) {
     auto& image = places_[n].image;
     if (!image) return look_at(on, n + 1, then);
-    ask(on, on.names().info(), on.names().counting(on.names().parts(shard_, image->id)),
-        [this, n, then](nats_link& l, nats_reply const& r) {
+    count_parts(on, *image, [this, n, then](nats_link& l, bool all) {
+      if (!all) places_[n].image.reset();
+      look_at(l, n + 1, then);
+    });
+  }
+  /// `then(bool)`: are all of its parts there?
+  void count_parts(nats_link& on, nats_image_record const& image,
+                   std::function<void(nats_link&, bool)> then) {
+    ask(on, on.names().info(), on.names().counting(on.names().parts(shard_, image.id)),
+        [this, n = image.parts, then = std::move(then)](nats_link& l, nats_reply const& r) {
           auto const said = nats_json::parse(r.data());
           if (nats_stream_error(said) != 0 || !said.is_object() || !said.contains("state")) {
             return end();
           }
           auto const parts = said["state"].find("subjects");
-          if (parts == said["state"].end() || parts->size() != places_[n].image->parts) {
-            places_[n].image.reset();
-          }
-          look_at(l, n + 1, then);
+          then(l, parts != said["state"].end() && parts->size() == n);
         });
   }
 
@@ -201,15 +207,17 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   }
   void make_parts(nats_link& on) {
     if (over_) return end();
-    if (maker_->go_on()) return post_task(on.strand(), on_link(&nats_image_writing::make_parts));
-    record_.size = maker_->size();
-    parts_ = std::move(*maker_).take();
+    try {
+      if (maker_->go_on()) return post_task(on.strand(), on_link(&nats_image_writing::make_parts));
+      record_.size = maker_->size();
+      parts_ = std::move(*maker_).take();
+    } catch (std::bad_alloc const&) {  // the log is kept, and tried again with later
+      return end();
+    }
     record_.parts = parts_.size();
     maker_.reset();
     held_.reset();
-    auto begin = on_link([](nats_image_writing& w, nats_link& l) {
-      for (int i = 0; i != at_a_time; ++i) w.write_part(l);
-    });
+    auto begin = on_link([](nats_image_writing& w, nats_link& l) { w.write_part(l); });
     // In a cluster more would be written than there is room for, before a server knows of it.
     full_&& on.options().replicas > 1 ? make_way(on, begin) : begin();
   }
@@ -237,8 +245,9 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
           if (gives_up_) return;
           first_ = std::min(first_, written.sequence);
           std::string{}.swap(parts_[n]);
-          if (++written_ == record_.parts) return look_at(l, 0, &nats_image_writing::say);
-          write_part(l);
+          if (++written_ == record_.parts) return look_at(l, 0, &nats_image_writing::count_own);
+          // None is older than the first one, by which an image is kept.
+          for (int i = n == 0 ? at_a_time : 1; i != 0; --i) write_part(l);
         });
   }
   /// A part found no room. At the first time the images before the newest one are removed, and the
@@ -282,6 +291,10 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
   void give_up(nats_link& on) {
     if (std::exchange(gives_up_, true)) return;
     remove_parts(on, record_.id, [this](nats_link&) { end(); });
+  }
+  /// Another process that made room may have taken some.
+  void count_own(nats_link& on) {
+    count_parts(on, record_, [this](nats_link& l, bool all) { all ? say(l) : give_up(l); });
   }
   void say(nats_link& on) {
     if (record_.position <= newest_) return end();  // another one is newer by now

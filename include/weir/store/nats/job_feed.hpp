@@ -30,6 +30,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -409,7 +410,12 @@ class nats_job_feed : public nats_job_requests {
       ahead_.erase(next);
       ahead_bytes_ -= message.data.size();
       if (message.sequence <= replica_->position()) continue;
-      if (!read(*replica_, message)) return stop(make_error_code(errc::schema_too_new));
+      try {
+        if (!read(*replica_, message)) return stop(make_error_code(errc::schema_too_new));
+      } catch (std::bad_alloc const&) {  // it may have executed a part of the message
+        replica_.reset();
+        return begin_later();
+      }
       if (auto const other = replica_->take_contradiction()) tell_of(*other);
       unlooked += message.data.size();
       any = true;
