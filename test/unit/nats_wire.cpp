@@ -204,6 +204,43 @@ BOOST_AUTO_TEST_CASE(what_is_read_is_what_was_written) {
   });
 }
 
+// Who asked reads what it is told of by places and enumerators.
+BOOST_AUTO_TEST_CASE(F90_what_cannot_be_the_result_of_a_command_is_no_answer) {
+  std::array<new_job, 2> const jobs{};
+  std::array<finished_job, 2> const ended{};
+  std::size_t const wrong[]{0, 1, 3};
+  command::enqueue_jobs const enqueue{"queue", jobs};
+  command::complete_jobs const complete{"queue", ended};
+  command::relay_job relay{};
+  relay.next = jobs;
+  relay.jobs = jobs;
+  BOOST_TEST(nats_answers(enqueue, command::enqueue_jobs::result(2)));
+  BOOST_TEST(nats_answers(complete, command::complete_jobs::result(2)));
+  relayed all;
+  BOOST_TEST(!nats_answers(relay, all));
+  all.jobs.resize(4);
+  BOOST_TEST(nats_answers(relay, all));
+  all.outcome = relay_outcome::changed;
+  BOOST_TEST(!nats_answers(relay, all));
+  for (auto const n : wrong) {
+    BOOST_TEST(!nats_answers(enqueue, command::enqueue_jobs::result(n)));
+    BOOST_TEST(!nats_answers(complete, command::complete_jobs::result(n)));
+  }
+  dequeued few;
+  few.jobs.resize(3);
+  BOOST_TEST(!nats_answers(command::dequeue_jobs{"queue", "me", 0, 2, duration{1}}, few));
+  BOOST_TEST(nats_answers(command::dequeue_jobs{"queue", "me", 0, 3, duration{1}}, few));
+
+  command::enqueue_jobs::result outcome(1);
+  for (int value : {3, 4, 255}) {
+    outcome[0].outcome = static_cast<enqueue_outcome>(value);
+    std::string text;
+    nats_value_writer{text}(outcome);
+    command::enqueue_jobs::result read;
+    BOOST_TEST(nats_take_answer(text, read) == (value == 3));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_is_negative_or_empty_is_read_as_it_was) {
   job j;
   j.vests_in = -std::chrono::hours{3};

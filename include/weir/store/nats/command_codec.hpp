@@ -137,13 +137,9 @@ class nats_value_reader {
   explicit nats_value_reader(compact_reader& from) noexcept : from_{from} {}
 
   template <class T>
-    requires std::is_integral_v<T> || std::is_enum_v<T>
+    requires std::is_integral_v<T>
   void operator()(T& v) {
-    if constexpr (std::is_enum_v<T>) {
-      std::underlying_type_t<T> n{};
-      (*this)(n);
-      v = static_cast<T>(n);
-    } else if constexpr (std::signed_integral<T>) {
+    if constexpr (std::signed_integral<T>) {
       std::int64_t n = 0;
       from_(n);
       v = static_cast<T>(n);
@@ -158,6 +154,14 @@ class nats_value_reader {
   void operator()(job_id& id) { from_(id); }
   void operator()(unique_strategy& s) { from_(s, unique_strategy::until_expired); }
   void operator()(conflict_policy& p) { from_(p, conflict_policy::reschedule); }
+  void operator()(job_state& s) { from_(s, job_state::cancelled); }
+  void operator()(enqueue_outcome& o) { from_(o, enqueue_outcome::rescheduled); }
+  void operator()(complete_outcome& o) { from_(o, complete_outcome::completed_without_result); }
+  void operator()(start_outcome& o) { from_(o, start_outcome::blocked); }
+  void operator()(requeue_outcome& o) { from_(o, requeue_outcome::dead_lettered); }
+  void operator()(relay_outcome& o) { from_(o, relay_outcome::not_found); }
+  void operator()(cancel_outcome& o) { from_(o, cancel_outcome::not_found); }
+  void operator()(replay_outcome& o) { from_(o, replay_outcome::not_found); }
   void operator()(quota& q) {
     std::uint64_t tokens = 0;
     duration period{};

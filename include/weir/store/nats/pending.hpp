@@ -53,7 +53,7 @@ class nats_pending : public Errand {
   void ask(std::string& to) const final { nats_put_command(to, command_.get(), told_); }
   [[nodiscard]] bool hear(std::string_view result) final {
     result_type r{};
-    if (!nats_take_answer(result, r)) return false;
+    if (!nats_take_answer(result, r) || !nats_answers(command_.get(), r)) return false;
     end_with({}, std::move(r));
     return true;
   }

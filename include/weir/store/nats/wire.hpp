@@ -156,6 +156,27 @@ template <class Result>
   return from.complete();
 }
 
+/// Has a result as many parts as its command can have? Who asked reads them by their places.
+template <class C>
+[[nodiscard]] bool nats_answers(C const& c, typename C::result const& r) {
+  if constexpr (requires { c.next; }) {
+    bool const relayed = r.outcome == relay_outcome::relayed;
+    return r.jobs.size() == (relayed ? c.jobs.size() + c.next.size() : 0);
+  } else if constexpr (requires { c.jobs; }) {
+    return r.size() == c.jobs.size();
+  } else if constexpr (requires { r.jobs; }) {
+    return r.jobs.size() <= c.limit;
+  } else if constexpr (requires { r.queues; }) {
+    return r.queues.size() <= c.limit;
+  } else if constexpr (requires { r.holders; }) {
+    return r.holders.size() <= c.limit;
+  } else if constexpr (nats_list<typename C::result>) {
+    return r.size() <= c.limit;
+  } else {
+    return true;
+  }
+}
+
 }  // namespace weir::detail
 
 #endif
