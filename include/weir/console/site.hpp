@@ -68,11 +68,12 @@ class site {
     if (refused(asked, self->options().hosts, false, openness::inner)) return nullptr;
     auto const view = query::parse(q->at("view"));
     if (!view || !self->pages_.find(*view)) return nullptr;
+    auto made = std::make_unique<query const>(*view);
     if (self->streams_.fetch_add(1) >= self->options().streams) {
       --self->streams_;
       return nullptr;
     }
-    return {new query{*view}, [self](query const* own) {
+    return {made.release(), [self](query const* own) {
               --self->streams_;
               delete own;
             }};

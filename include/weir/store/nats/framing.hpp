@@ -27,6 +27,9 @@ namespace weir::detail {
 /// which promise nothing.
 class nats_framing {
  public:
+  /// Of a message, in bytes.
+  static constexpr std::size_t longest_subjects = 480;
+
   /// Appends to `out` what may pass of the next bytes. False: the server does not speak NATS.
   [[nodiscard]] bool pass(std::string_view bytes, std::string& out) {
     while (!bytes.empty()) {
@@ -56,8 +59,7 @@ class nats_framing {
 
  private:
   static constexpr std::size_t longest_line = 32U << 10U;  // INFO; the client reads no longer one
-  static constexpr std::size_t longest_subjects = 480;
-  static constexpr std::size_t largest = 64U << 20U;  // that a server can be configured for
+  static constexpr std::size_t largest = 64U << 20U;       // that a server can be configured for
 
   /// A payload is followed by the end of a line.
   [[nodiscard]] bool ends_well(std::string_view some) const noexcept {

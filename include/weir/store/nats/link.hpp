@@ -18,6 +18,7 @@
 #include "weir/store/nats/conversation.hpp"
 #include "weir/store/nats/dial.hpp"
 #include "weir/store/nats/followers.hpp"
+#include "weir/store/nats/framing.hpp"
 #include "weir/store/nats/names.hpp"
 #include "weir/store/nats/options.hpp"
 #include "weir/store/nats/reply.hpp"
@@ -181,9 +182,11 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
     return true;
   }
 
-  /// Says something to whoever listens, if there is a connection.
+  /// Says something to whoever listens, if there is a connection and their clients have room for
+  /// the subject: that of a hint about a long key is left out, where TLS hides it from their side.
   void tell(std::string const& subject, std::string const& data = {}) {
-    auto const message = up_ ? nats_message(subject, data) : nullptr;
+    bool const fits = subject.size() <= nats_framing::longest_subjects;
+    auto const message = up_ && fits ? nats_message(subject, data) : nullptr;
     if (message) (void)socket_->publish(message.get());
   }
 

@@ -101,7 +101,9 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   [[nodiscard]] std::shared_ptr<nats_link> link() const noexcept { return link_.lock(); }
 
   /// Nothing is under way, or waits.
-  [[nodiscard]] virtual bool idle() const noexcept { return !busy_ && queue_.empty(); }
+  [[nodiscard]] virtual bool idle() const noexcept {
+    return !busy_ && queue_.empty() && regaining_ == 0;
+  }
 
   void submit(std::shared_ptr<nats_step<State>> step) {
     queue_.push_back(std::move(step));
@@ -393,8 +395,10 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
       refuse(adding, errc::store_full);
     } else {
       for (auto const& s : adding) s->stays();
+      ++regaining_;
       reserve_->regain([weak = this->weak_from_this(), adding, refuse] {
         auto const self = weak.lock();
+        if (self) --self->regaining_;
         auto const on = self ? self->link() : nullptr;
         if (!on) return refuse(adding, errc::closed);
         if (on->up() && !self->reserve_->whole()) {
@@ -453,6 +457,7 @@ class nats_keeper : public std::enable_shared_from_this<nats_keeper<State>> {
   bool grows_ = false;        // by what was decided last
   bool sure_ = false;         // of what the record was then
   bool gave_ = false;         // the reserve up, for these commands
+  int regaining_ = 0;         // turns of commands that wait until it is whole again
   steady_time room_until_{};  // is tried for then
   std::uint32_t tries_ = 0;
   std::uint32_t lost_ = 0;
