@@ -224,9 +224,7 @@ inline error_code nats_connection::connect(std::string const& url, std::string c
   if (!good) return explained(errc::invalid_option, "nats_address: " + said(NATS_INVALID_ARG));
   auto const status = natsConnection_Connect(&connection_, o);
   switch (status) {
-    case NATS_OK:
-      if (max_payload() < nats_least_payload) return nats_small_payload();
-      return {};
+    case NATS_OK: return {};
     case NATS_NOT_PERMITTED:
     case NATS_CONNECTION_AUTH_FAILED: return explained(nats_not_permitted(), said(status));
     default: return explained(errc::store_unavailable, said(status));
