@@ -55,8 +55,9 @@ class idle_workers {
   idle_workers(redis_test::server& s, std::size_t n) : server_{s} {
     for (std::size_t i = 0; i != n; ++i) all_.emplace_back(io_, s, ran_);
     thread_ = std::thread{[this] { io_.run(); }};
-    // All of them listen.
-    while (!server_.ask("pubsub numsub '{weir:0}:hints'").ends_with(std::to_string(n))) {
+    // Each listens to a channel of its own.
+    while (static_cast<std::size_t>(std::ranges::count(
+               server_.ask("pubsub channels '{weir:0}:hints:*'") + "\n", '\n')) != n) {
       std::this_thread::sleep_for(100ms);
     }
     std::this_thread::sleep_for(warm_up);

@@ -9,10 +9,14 @@
 #include "weir/command/at.hpp"
 #include "weir/job_traits.hpp"
 #include "weir/limiter.hpp"
+#include "weir/rule/shards.hpp"
 #include "weir/worker.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/test/unit_test.hpp>
 #include <nlohmann/json.hpp>
 
@@ -20,7 +24,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <set>
 #include <sstream>
@@ -103,6 +109,118 @@ void run_for(bed& on, std::chrono::milliseconds time) {
   on.io.restart();
   on.io.run_for(time);
 }
+
+/// Processes that have nothing to do, each with a worker that looks by itself as seldom as `poll`
+/// says, and whose jobs last until `finish`.
+class idlers {
+ public:
+  idlers(server& on, std::size_t n, std::uint32_t hands = 10, std::uint32_t shards = 1,
+         duration poll = 1h)
+      : shards_{shards},
+        server_{on},
+        other_{on, relying(shards)} {
+    auto const before = in_line();
+    for (std::size_t i = 0; i != n; ++i) {
+      auto const& store = stores_.emplace_back(io.get_executor(), on.address(), relying(shards));
+      store.async_run([](error_code) {});
+      auto& w = workers_.emplace_back(store, worker_options{.concurrency = hands, .poll = poll});
+      w.handle<errand>([this, i](errand const&) -> asio::awaitable<void> {
+        ++running;
+        runs.insert(i);
+        asio::steady_timer timer{io};
+        while (!over_) {
+          timer.expires_after(10ms);
+          co_await timer.async_wait(asio::use_awaitable);
+        }
+        --running;
+      });
+      w.async_run([this](error_code) { ++ended_; });
+      if (i == 0) join(before + 1);  // it is the first one
+    }
+    join(before + static_cast<long>(n));
+  }
+  idlers(idlers const&) = delete;
+  idlers& operator=(idlers const&) = delete;
+  ~idlers() {
+    over_ = true;
+    for (auto& w : workers_) w.stop();
+    BOOST_TEST(happens(io, [&] { return ended_ == workers_.size(); }));
+    close();
+  }
+
+  /// How many wait in turn.
+  [[nodiscard]] long in_line() const {
+    long least = std::numeric_limits<long>::max();
+    for (std::uint32_t i = 0; i != shards_; ++i) {
+      least = std::min(
+          least, number_after(server_.ask("zcard '{weir:" + std::to_string(i) + "}:idle'"), ""));
+    }
+    return least;
+  }
+  /// Until nobody asks any more.
+  void settle() {
+    for (long last = -1; last != scripts(server_);) {
+      last = scripts(server_);
+      io.restart();
+      io.run_for(300ms);
+    }
+  }
+  /// Is it so before any of them looks by itself?
+  template <class Condition>
+  [[nodiscard]] bool soon(Condition so) {
+    auto const give_up = std::chrono::steady_clock::now() + 5s;
+    return happens(io, [&] { return so() || std::chrono::steady_clock::now() > give_up; }) && so();
+  }
+  [[nodiscard]] std::string queue_of(std::uint32_t shard) const {
+    std::string name = "queue";
+    while (rule::shard_of(name, shards_) != shard) name += "+";
+    return name;
+  }
+  void enqueue(std::string const& queue, std::size_t n) {
+    std::vector<new_job> jobs(n);
+    for (auto& j : jobs) {
+      j.id.data[0] = ++jobs_;
+      j.kind = "errand";
+      j.payload = R"({"number":0})";
+    }
+    BOOST_TEST(other_(command::enqueue_jobs{queue, jobs}).has_value());
+  }
+  /// So many jobs run at the same time, and then none.
+  void finish(std::size_t jobs) {
+    BOOST_TEST(soon([&] { return running == jobs; }), running << " run");
+    over_ = true;
+    BOOST_TEST(happens(io, [&] { return running == 0; }));
+    settle();
+    over_ = false;
+  }
+  void stop(std::size_t which) {
+    workers_[which].stop();
+    BOOST_TEST(happens(io, [&] { return ended_ == 1; }));
+  }
+  void close() {
+    for (auto const& store : stores_) store.close();
+    io.restart();
+    io.poll();
+  }
+
+  asio::io_context io;
+  std::size_t running = 0;
+  std::set<std::size_t> runs;  // who ran any
+
+ private:
+  void join(long line) {
+    BOOST_TEST_REQUIRE(happens(io, [&] { return in_line() == line; }));
+  }
+
+  std::uint32_t const shards_;
+  server& server_;
+  bed other_;
+  std::deque<redis_store> stores_;
+  std::deque<worker<redis_store>> workers_;
+  std::size_t ended_ = 0;
+  std::uint8_t jobs_ = 0;
+  bool over_ = false;
+};
 
 }  // namespace
 
@@ -304,53 +422,116 @@ BOOST_AUTO_TEST_CASE(F84_an_idle_worker_looks_at_all_shards_in_one_round_trip_a_
   }
 }
 
-// A limit of today, counted: whatever becomes due is told by one message, which all hear who are
-// idle. Each of them looks, and those that look too late find nothing.
-BOOST_AUTO_TEST_CASE(F68_a_job_costs_one_message_and_a_few_looks_of_each_idle_process) {
-  constexpr long processes = 20;
-  server s;
-  asio::io_context io;
-  std::vector<redis_store> stores;
-  std::vector<worker<redis_store>> workers;
-  long ran = 0;
-  long ended = 0;
-  for (long i = 0; i != processes; ++i) {
-    auto const& store = stores.emplace_back(io.get_executor(), s.address(), relying());
-    store.async_run([](error_code) {});
-    auto& w = workers.emplace_back(store, worker_options{.poll = 1h});
-    w.handle<errand>([&](errand const&) { ++ran; });
-    w.async_run([&](error_code) { ++ended; });
+BOOST_AUTO_TEST_CASE(F68_in_turn_a_job_wakes_one_idle_process_whatever_their_number) {
+  for (std::size_t const processes : {2U, 50U}) {
+    server s;
+    idlers all{s, processes};
+    all.enqueue("queue", 1);  // the server gets to know the scripts
+    all.finish(1);
+    auto const scripts_before = scripts(s);
+    auto const told_before = publications(s);
+    all.enqueue("queue", 1);
+    all.finish(1);
+    auto const run = scripts(s) - scripts_before;
+    // To its shard, and to one process.
+    BOOST_TEST(publications(s) == told_before + 2);
+    BOOST_TEST(run <= 7, processes << " processes: " << run << " scripts");
+    BOOST_TEST(all.in_line() == static_cast<long>(processes));
   }
-  BOOST_TEST_REQUIRE(happens(io, [&] {
-    return s.ask("pubsub numsub '{weir:0}:hints'").ends_with("\n" + std::to_string(processes));
-  }));
-  auto const settle = [&] {  // until nobody asks any more
-    for (long last = -1; last != scripts(s);) {
-      last = scripts(s);
-      io.restart();
-      io.run_for(300ms);
-    }
-  };
-  settle();
-  auto const scripts_before = scripts(s);
-  auto const told_before = publications(s);
-  new_job j;
-  j.id.data[0] = 1;
-  j.kind = "errand";
-  j.payload = R"({"number":0})";
-  BOOST_TEST(ask(io, stores.front(), command::enqueue_jobs{"queue", {&j, 1}}).has_value());
-  BOOST_TEST(happens(io, [&] { return ran == 1; }));
-  settle();
-  auto const run = scripts(s) - scripts_before;
-  BOOST_TEST(ran == 1);
-  BOOST_TEST(publications(s) == told_before + 1);
-  BOOST_TEST(run >= processes);
-  BOOST_TEST(run <= 8 * processes, run << " scripts");
-  for (auto& w : workers) w.stop();
-  BOOST_TEST(happens(io, [&] { return ended == processes; }));
-  for (auto const& store : stores) store.close();
-  io.restart();
-  io.run();
+}
+
+BOOST_AUTO_TEST_CASE(F68_in_turn_a_batch_tells_as_many_as_it_has_jobs) {
+  server s;
+  idlers all{s, 12};
+  for (long const jobs : {3L, 20L}) {
+    all.settle();
+    auto const told_before = publications(s);
+    all.enqueue("queue", static_cast<std::size_t>(jobs));
+    BOOST_TEST(publications(s) == told_before + 1 + std::min(jobs, 10L));
+    all.finish(static_cast<std::size_t>(jobs));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(F68_in_turn_jobs_wake_as_many_as_they_are) {
+  constexpr std::size_t processes = 20;
+  server s;
+  idlers all{s, processes, 1};
+  all.settle();
+  all.enqueue("queue", processes);
+  all.finish(processes);
+  // One by one, of which but the first makes nothing due.
+  for (std::size_t i = 0; i != processes; ++i) all.enqueue("queue", 1);
+  BOOST_TEST(all.soon([&] { return all.running == processes; }), all.running << " run");
+}
+
+BOOST_AUTO_TEST_CASE(F68_in_turn_who_is_told_and_has_no_hand_tells_the_next_one) {
+  server s;
+  idlers all{s, 2, 1, 2};
+  all.settle();
+  all.enqueue(all.queue_of(0), 1);
+  BOOST_TEST(all.soon([&] { return all.running == 1; }));
+  BOOST_TEST(all.runs.contains(0));  // and is still the first in the line of the other shard
+  all.enqueue(all.queue_of(1), 1);
+  BOOST_TEST(all.soon([&] { return all.running == 2; }));
+}
+
+BOOST_AUTO_TEST_CASE(F68_in_turn_who_is_told_twice_at_once_tells_the_next_one) {
+  server s;
+  idlers all{s, 2, 1, 2};
+  all.settle();
+  all.enqueue(all.queue_of(0), 1);
+  all.enqueue(all.queue_of(1), 1);
+  BOOST_TEST(all.soon([&] { return all.running == 2; }));
+}
+
+BOOST_AUTO_TEST_CASE(F68_in_turn_who_is_told_and_waits_no_more_tells_the_next_one) {
+  server s;
+  idlers all{s, 2};
+  all.settle();
+  all.stop(0);
+  BOOST_TEST(all.in_line() == 2);
+  all.enqueue("queue", 1);
+  BOOST_TEST(all.soon([&] { return all.running == 1; }));
+}
+
+BOOST_AUTO_TEST_CASE(F68_in_turn_processes_that_have_died_in_line_cost_nothing) {
+  server s;
+  {
+    idlers dead{s, 20};
+    dead.close();
+    BOOST_TEST(happens(dead.io, [&] { return channels(s).empty(); }));
+  }
+  idlers all{s, 1};
+  all.settle();
+  BOOST_TEST(all.in_line() == 21);
+  all.enqueue("queue", 1);
+  BOOST_TEST(all.soon([&] { return all.running == 1; }));
+}
+
+BOOST_AUTO_TEST_CASE(F68_in_turn_one_that_is_told_and_does_nothing_costs_a_poll) {
+  server s;
+  bed silent{s, relying()};
+  BOOST_TEST(in_line(silent, "x", {}).granted);
+  BOOST_TEST(in_line(silent, "y", lasting).place == 1U);
+  turn const waits{silent, "y"};
+  BOOST_TEST_REQUIRE(happens(silent.io, [&] { return channels(s).size() == 1U; }));
+  auto const channel = *channels(s).begin();
+  run_for(silent, 100ms);
+  idlers all{s, 1, 10, 1, 1s};
+  s.ask("zadd '{weir:0}:idle' 0 '" + channel + "'");
+  all.enqueue("queue", 1);
+  BOOST_TEST(happens(all.io, [&] { return all.running == 1; }));
+}
+
+BOOST_AUTO_TEST_CASE(a_line_that_is_lost_or_damaged_is_made_anew) {
+  server s;
+  idlers all{s, 1, 10, 1, 1s};
+  all.settle();
+  s.ask("del '{weir:0}:idle'");
+  BOOST_TEST(happens(all.io, [&] { return all.in_line() == 1; }));
+  s.ask("set '{weir:0}:idle' text");
+  all.enqueue("queue", 1);
+  BOOST_TEST(happens(all.io, [&] { return all.running == 1; }));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -13,6 +13,7 @@ GENERATED = (INCLUDE / "store/redis/script/generated.hpp").read_text()
 
 JOBS = {"conformance.redis_jobs": ["keep_every_promise"]}
 FORGETTING = {"integration.redis_store": ["F83*"]}
+IN_TURN = {"integration.redis_hints": ["*in_turn*"]}
 
 
 def keys(noun):
@@ -72,7 +73,7 @@ MUTANTS = [
     ("relayed_whatever_it_is", "a relay does not look at the payload",
      *in_lua("if not by_lease then\n  local body", "if false then\n  local body"), JOBS),
     ("ticks_among_jobs", "the queue that is relayed to is due in the other's scan",
-     *in_lua("fence, KEYS[20], names", "fence, due, names"), JOBS),
+     *in_lua("fence, KEYS[21], names", "fence, due, names"), JOBS),
     ("key_outlives_its_job", "the end of a job keeps its key",
      *in_lua("if end_frees_key[j.strategy] then free(j) end\n  j.ended", "j.ended"), JOBS),
     ("replays_are_spent", "a replayed job has no attempts left",
@@ -140,4 +141,17 @@ MUTANTS = [
      *in_lua("elseif then_ ~= total or", "elseif not then_ or"), FORGETTING),
     ("forgets_jobs", "a queue that has jobs is forgotten",
      *in_lua("if not any(at + 1, at + 7) then", "if true then"), FORGETTING),
+    ("dead_are_told", "a process that nobody hears counts as told",
+     *in_lua("if redis.pcall('PUBLISH', channel, idle) ~= 0 then n = n - 1 end",
+             "redis.pcall('PUBLISH', channel, idle) n = n - 1"), IN_TURN),
+    ("told_stays_in_line", "a process that is told waits on",
+     *in_lua("redis.pcall('ZREM', idle, channel)", ""), IN_TURN),
+    ("not_in_line", "a scan that finds nothing does not begin a wait",
+     *in_lua("elseif channel ~= '' and #out == 0 then", "elseif false then"), IN_TURN),
+    ("one_of_a_batch", "a batch tells one process",
+     *in_lua("n = math.min(n, 10)", "n = math.min(n, 1)"), IN_TURN),
+    ("not_passed_on", "nobody is told by who was told in vain",
+     *in_lua("if channel == 'next' then", "if false then"), IN_TURN),
+    ("told_in_vain", "a process in which nobody waits keeps its hint", "store/redis/waits.hpp",
+     "if (command_.in_turn) pass_on();", instead(""), IN_TURN),
 ]

@@ -471,6 +471,14 @@ struct min_vesting_time {
   std::string_view queue;  ///< its name, 1…`limits::key_size` bytes
 };
 
+/// What a scan says of hints that a store gives in turn (`await_jobs`).
+enum class hint_turn : std::uint8_t {
+  none,    ///< nothing
+  taken,   ///< it is asked before a wait in turn: that begins here, if no queue is due
+  passed,  ///< who asks was told in turn and claims nothing: if a queue is due, the next one is
+           ///< told
+};
+
 /// Lists up to `limit` queues of a shard whose pointer is due and which are not held, either those
 /// of schedules or all others: fewer if their names exceed `limits::answer_bytes`. `next_in` is
 /// then not positive.
@@ -482,10 +490,11 @@ struct scan_visible_queues {
   using result = visible_queues;            ///< the queues, and when to look again
   static constexpr bool repeatable = true;  ///< it changes nothing
 
-  std::uint32_t shard = 0;    ///< below the store's `shard_count()`
-  std::uint32_t limit = 100;  ///< 1…`limits::batch`
-  std::uint64_t entropy = 0;  ///< random bits, or 0
-  bool schedules = false;     ///< queues of schedules, and no others; false: the others
+  std::uint32_t shard = 0;           ///< below the store's `shard_count()`
+  std::uint32_t limit = 100;         ///< 1…`limits::batch`
+  std::uint64_t entropy = 0;         ///< random bits, or 0
+  bool schedules = false;            ///< queues of schedules, and no others; false: the others
+  hint_turn turn = hint_turn::none;  ///< of a store that gives no hints in turn: without meaning
 };
 
 /// Recomputes a queue's pointer in one step: its min vesting time, or none where it has no jobs.
@@ -633,6 +642,9 @@ struct await_jobs {
 
   std::uint32_t shard = 0;  ///< below the store's `shard_count()`
   bool schedules = false;   ///< queues of schedules; false: the others
+  /// One of those who wait so is told, and not all: it claims what is due, or passes that on by a
+  /// scan. A store that gives no hints in turn takes no notice.
+  bool in_turn = false;
 };
 
 /// Completes when a job that the holder has a lease of is cancelled, and may complete without that.

@@ -45,6 +45,7 @@ struct store_port<> {
   std::uint32_t shards = 1;               ///< of its queues
   bool executes_now = false;              ///< in the calling thread: `now`, never `start`
   bool has_hints = false;                 ///< executes a command of the list by which it polls less
+  bool tells_in_turn = false;             ///< hints of due queues: one waiter, and not all
   std::shared_ptr<context_gate> gate{};   ///< of its context; null: that outlives all use
   std::function<error_code()> failure{};  ///< why it cannot be used now; empty: it does not say
 };
@@ -137,6 +138,7 @@ class any_store {
     port->has_hints = ((command::waits_for_event<Cs> && executes<Store, Cs> &&
                         !std::same_as<Cs, command::await_cancel>) ||
                        ...);
+    if constexpr (requires { Store::tells_in_turn; }) port->tells_in_turn = Store::tells_in_turn;
     return any_store{std::move(port)};
   }
 
@@ -153,6 +155,8 @@ class any_store {
   [[nodiscard]] bool executes_now() const noexcept { return port_->executes_now; }
   /// Does it tell of permits, or of jobs, that somebody waits for?
   [[nodiscard]] bool has_hints() const noexcept { return port_->has_hints; }
+  /// Does it tell one of those who wait for jobs, if they like (`command::await_jobs::in_turn`)?
+  [[nodiscard]] bool tells_in_turn() const noexcept { return port_->tells_in_turn; }
 
   /// Why the store cannot be used at the moment, as far as it says; empty: nothing is known.
   [[nodiscard]] error_code failure() const {

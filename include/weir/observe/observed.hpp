@@ -122,6 +122,11 @@ template <store Store, class Observer, clock Clock = system_clock>
 class observed : public detail::observed_pin<Store> {
  public:
   using executor_type = typename Store::executor_type;  ///< the other store's
+  /// The other store's.
+  static constexpr bool tells_in_turn = [] {
+    if constexpr (requires { Store::tells_in_turn; }) return Store::tells_in_turn;
+    return false;
+  }();
 
   /// @param store    what is observed; copied
   /// @param observer is told; copied

@@ -113,11 +113,13 @@ inline constexpr bool engine_executes<redis_engine, C> =
 /// hash of counters and its name stay until it has nothing left and was left alone for two days; a
 /// worker's housekeeping (`gc_interval`) forgets them, and removes in pieces what is over of a
 /// queue with more than 10,000 records. Jobs, dead letters and keys held by jobs stay as long as
-/// they are what they are; everything else expires, at most a minute after it is over, or a week
-/// where it is that many records.
+/// they are what they are. Which processes have idle workers is kept for a day; everything else
+/// expires, at most a minute after it is over, or a week where it is that many records.
 class redis_store : public engine_store<redis_store, detail::redis_engine> {
  public:
   using clock_type = system_clock;  ///< measures waits; what time it is, the server says
+  /// It takes notice of `command::await_jobs::in_turn`.
+  static constexpr bool tells_in_turn = true;
 
   /// Connects to nothing yet.
   ///

@@ -51,7 +51,8 @@ class lookout : public std::enable_shared_from_this<lookout> {
       : owner_{std::move(core)},
         core_{*owner_},
         claims_{claims},
-        others_{others} {
+        others_{others},
+        in_turn_{core_.store.tells_in_turn() && core_.due.serves_all() && !core_.due.bounded()} {
     auto const all = std::max<std::uint32_t>(core_.store.shard_count(), 1);
     for (std::uint32_t shard = 0; shard != all; ++shard) {
       auto const& only = core_.options.shards;
@@ -136,13 +137,27 @@ class lookout : public std::enable_shared_from_this<lookout> {
         self->listeners_[i].armed = false;
         if (ec) return;
         self->listeners_[i].heard = true;
+        self->listeners_[i].told = self->in_turn_;
         self->heard_ = true;
         self->core_.changed->notify();
       };
       core_.store.start(
-          command::await_jobs{at.shard, core_.fires_schedules},
+          command::await_jobs{at.shard, core_.fires_schedules, in_turn_},
           boost::asio::bind_cancellation_slot(
               at.cancel->slot(), boost::asio::bind_executor(core_.strand, std::move(heard))));
+    }
+  }
+  /// No more can be claimed at the moment: where this worker was told in turn, and more is due,
+  /// another one is told.
+  void pass_on() {
+    for (auto& at : listeners_) {
+      if (!std::exchange(at.told, false)) continue;
+      auto const pass = std::make_shared<question<command::scan_visible_queues>>(
+          command::scan_visible_queues{.shard = at.shard,
+                                       .limit = 1,
+                                       .schedules = core_.fires_schedules,
+                                       .turn = command::hint_turn::passed});
+      pass->start(core_.store, core_.strand, [pass](error_code) {});
     }
   }
   void stop() {
@@ -192,6 +207,7 @@ class lookout : public std::enable_shared_from_this<lookout> {
         std::make_shared<boost::asio::cancellation_signal>();
     bool armed = false;
     bool heard = false;     ///< since the last look
+    bool told = false;      ///< in turn, since the last `pass_on`
     std::uint8_t vain = 0;  ///< hints in a row that led to nothing
     bool in_vain = false;   ///< a queue is due that is not claimed from: a hint would come at once,
                             ///< again and again
@@ -250,11 +266,13 @@ class lookout : public std::enable_shared_from_this<lookout> {
       for (auto& at : listeners_) {
         if (at.scan) continue;
         at.limit = limit;
-        at.scan = std::make_shared<pending<command::scan_visible_queues>>(
-            command::scan_visible_queues{.shard = at.shard,
-                                         .limit = limit,
-                                         .entropy = anywhere ? core_.ids.entropy() | 1U : 0,
-                                         .schedules = core_.fires_schedules});
+        at.scan =
+            std::make_shared<pending<command::scan_visible_queues>>(command::scan_visible_queues{
+                .shard = at.shard,
+                .limit = limit,
+                .entropy = anywhere ? core_.ids.entropy() | 1U : 0,
+                .schedules = core_.fires_schedules,
+                .turn = in_turn_ ? command::hint_turn::taken : command::hint_turn::none});
         out.push_back(at.scan);
       }
     }
@@ -392,6 +410,7 @@ class lookout : public std::enable_shared_from_this<lookout> {
   worker_core& core_;
   claims_under_way const& claims_;
   contention const& others_;
+  bool const in_turn_;  ///< it claims whatever is due, so one worker that is told will do
   std::deque<listener> listeners_;
   std::vector<named_queue> named_;
   std::size_t missing_ = 0;  ///< answers that the look under way waits for

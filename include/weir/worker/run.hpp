@@ -89,6 +89,7 @@ class worker_run {
     while (!core.stopping) {
       if (!own.claims_.empty()) own.claims_.let_go_of_slow_ones();
       if (core.free_hands() == 0) {
+        if (own.claims_.empty()) own.lookout_->pass_on();
         co_await own.wait_for_change();
         continue;
       }

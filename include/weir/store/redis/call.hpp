@@ -109,6 +109,11 @@ class redis_names {
     return schedules ? "ticks" : "due";
   }
 
+  /// The kind of the key that has the processes which wait in turn for one of those.
+  [[nodiscard]] static constexpr std::string_view idle(bool schedules) noexcept {
+    return schedules ? "idle_ticks" : "idle";
+  }
+
   /// Where it is published that a shard's queue has become due.
   [[nodiscard]] std::string channel(std::uint32_t shard) const { return key(shard, "hints"); }
   /// The channel, of all shards, on which it is published that a leased job was cancelled, and what

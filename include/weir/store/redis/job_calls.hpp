@@ -14,6 +14,7 @@
 #include <boost/endian/conversion.hpp>
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -30,8 +31,17 @@ inline void add_redis_queue(redis_call& to, redis_names const& names, std::uint3
   }
 }
 
-/// A call on one queue: its keys, perhaps with one more, or with those of another queue of the
-/// shard, and the arguments that all of them have.
+/// A command by which a queue can become due.
+template <class C>
+inline constexpr bool redis_wakes =
+    std::same_as<C, command::enqueue_jobs> || std::same_as<C, command::relay_job> ||
+    std::same_as<C, command::extend_lease> || std::same_as<C, command::obtain_lease> ||
+    std::same_as<C, command::replay_dead_letter> || std::same_as<C, command::requeue_job> ||
+    std::same_as<C, command::resume_queue> || std::same_as<C, command::return_job> ||
+    std::same_as<C, command::snooze_job>;
+
+/// A call on one queue: its keys, that of those who wait in turn if the call wakes, perhaps one
+/// more, or those of another queue of the shard, and the arguments that all of them have.
 template <class C>
 redis_call queue_call(redis_script const& script, redis_names const& names, C const& c,
                       redis_now now, std::string const& other = {}, std::string_view to = {}) {
@@ -40,10 +50,14 @@ redis_call queue_call(redis_script const& script, redis_names const& names, C co
   add_redis_queue(out, names, shard, c.queue);
   out.key(names, shard, "fence").key(names, shard, names.due(rule::holds_schedules(c.queue)));
   out.key(names, shard, "names");
+  if constexpr (redis_wakes<C>) {
+    out.key(names, shard, names.idle(rule::holds_schedules(c.queue)));
+  }
   if (!other.empty()) out.key(other);
   if (!to.empty()) {
     add_redis_queue(out, names, shard, to);
     out.key(names, shard, names.due(rule::holds_schedules(to)));
+    out.key(names, shard, names.idle(rule::holds_schedules(to)));
   }
   out.time(names, now).arg(c.queue).whole(names.head(shard), "hints");
   return out;

@@ -23,12 +23,19 @@
 // What concerns a queue as a whole, or all queues of a shard.
 namespace weir::detail {
 
-/// A call on a shard, or on one of its scans.
+/// A call on a shard.
 inline redis_call shard_call(redis_script const& script, redis_names const& names,
-                             std::uint32_t shard, redis_now now, bool schedules = false) {
+                             std::uint32_t shard, redis_now now) {
   redis_call out{script};
-  out.key(names, shard, names.due(schedules)).key(names, shard, "names").time(names, now);
+  out.key(names, shard, names.due(false)).key(names, shard, "names").time(names, now);
   return out;
+}
+/// A call on one of its scans.
+inline redis_call scan_call(redis_script const& script, redis_names const& names,
+                            std::uint32_t shard, bool schedules, redis_now now) {
+  redis_call out{script};
+  out.key(names, shard, names.due(schedules)).key(names, shard, names.idle(schedules));
+  return std::move(out.time(names, now));
 }
 
 inline std::optional<duration> read_optional(redis_reply& r) {
@@ -116,10 +123,11 @@ inline result<lease_release> decode(command::release_queue_lease const&, redis_r
 inline result<redis_call> encode(redis_names const& names, command::scan_visible_queues const& c,
                                  redis_now now) {
   if (c.shard >= names.shards()) return errc::invalid_shard;
-  auto out = shard_call(lua::scan_visible_queues(), names, c.shard, now, c.schedules);
+  auto out = scan_call(lua::scan_visible_queues(), names, c.shard, c.schedules, now);
   constexpr unsigned dropped = 11;  // as many bits as a script cannot use
   out.arg(c.limit).arg(c.entropy >> dropped).arg(redis_exact);
-  return out;
+  if (c.turn == command::hint_turn::taken) return std::move(out.arg(names.own_channel(c.shard)));
+  return std::move(out.arg(c.turn == command::hint_turn::passed ? "next" : ""));
 }
 inline result<visible_queues> decode(command::scan_visible_queues const&, redis_reply& r) {
   visible_queues out;
@@ -160,7 +168,8 @@ inline result<queue_page> decode(command::list_queues const& c, redis_reply& r) 
 /// Answers whether there is a hint already. Error: `invalid_shard`.
 inline result<redis_call> encode_wait(redis_names const& names, command::await_jobs const& c) {
   if (c.shard >= names.shards()) return errc::invalid_shard;
-  return shard_call(lua::await_jobs(), names, c.shard, redis_now{}, c.schedules);
+  auto out = scan_call(lua::await_jobs(), names, c.shard, c.schedules, redis_now{});
+  return std::move(out.arg(c.in_turn ? names.own_channel(c.shard) : std::string{}));
 }
 
 }  // namespace weir::detail

@@ -10,8 +10,10 @@
 #include "weir/detail/alarm.hpp"
 #include "weir/detail/hint_line.hpp"
 #include "weir/error.hpp"
+#include "weir/parking.hpp"
 #include "weir/store/redis/backend.hpp"
 #include "weir/store/redis/hints.hpp"
+#include "weir/store/redis/queues.hpp"
 #include "weir/store/redis/request.hpp"
 #include "weir/time.hpp"
 
@@ -72,6 +74,7 @@ class redis_watch : public redis_listener, public std::enable_shared_from_this<r
     sleeps_ = false;
     sleep_.stop();
   }
+  [[nodiscard]] std::shared_ptr<redis_backend> link() const noexcept { return link_.lock(); }
 
  private:
   class question final : public redis_request {
@@ -176,11 +179,13 @@ class redis_scan_watch final : public redis_watch {
   redis_scan_watch(redis_backend& link, command::await_jobs const& c)
       : redis_watch{link.weak_from_this()},
         command_{c},
-        channel_{link.names().channel(c.shard)},
-        due_{link.names().key(c.shard, redis_names::due(c.schedules))} {}
+        channel_{c.in_turn ? link.names().own_channel(c.shard) : link.names().channel(c.shard)},
+        due_{link.names().key(c.shard, c.in_turn ? redis_names::idle(c.schedules)
+                                                 : redis_names::due(c.schedules))} {}
 
   void add(redis_backend& link, hint_waiter op) {
     if (link.was_hinted(due_)) {
+      passes_.stop();
       wake(op);
       return;
     }
@@ -193,13 +198,16 @@ class redis_scan_watch final : public redis_watch {
   /// who waits, there is no other reason to look for a while; others may serve other queues.
   void looked(redis_backend& link) {
     (void)link.was_hinted(due_);
+    passes_.stop();
     if (wanted() && waiters_.size() == 1 && link.hears(channel_)) rely_on_hints(true);
   }
 
   /// Who is woken looks for itself: asking before would only be another round trip.
   bool hinted() override {
-    if (!wanted()) return false;
-    waiters_.wake_one();
+    if (!wanted() || !waiters_.wake_one()) {
+      if (command_.in_turn) pass_on();
+      return false;
+    }
     look();
     return true;
   }
@@ -222,30 +230,53 @@ class redis_scan_watch final : public redis_watch {
   void failed(error_code ec) noexcept override { waiters_.wake_all(ec); }
   void failed(errc e) noexcept { failed(make_error_code(e)); }
 
+  /// Nobody waits. Unless somebody does in a moment, or looks, another process is told.
+  void pass_on() {
+    auto const backend = link();
+    if (!backend) return;
+    constexpr duration moment = std::chrono::milliseconds{10};
+    passes_.start(backend->strand(), saturating_add(system_clock{}.steady_now(), moment),
+                  [self = shared_from_this(), this] {
+                    auto const to = link();
+                    if (!to) return;
+                    command::scan_visible_queues const pass{.shard = command_.shard,
+                                                            .limit = 1,
+                                                            .schedules = command_.schedules,
+                                                            .turn = command::hint_turn::passed};
+                    auto nobody = [](error_code, visible_queues const&) {};
+                    to->submit(std::make_shared<redis_command<command::scan_visible_queues>>(
+                        park<error_code, visible_queues>(to->strand(), nobody), pass,
+                        encode(to->names(), pass, redis_now{}).value()));
+                  });
+  }
+
   command::await_jobs command_;
   std::string channel_;
   std::string due_;
   bool listens_ = false;
   hint_line waiters_;
+  alarm<system_clock> passes_;
 };
 
 /// The scans that somebody waits for. In the link's strand.
 class redis_scan_watches {
  public:
   void add(redis_backend& link, command::await_jobs const& c, hint_waiter op) {
-    auto& watch = watches_[rule::scan_number(c.shard, c.schedules)];
+    auto& watch = watches_[{rule::scan_number(c.shard, c.schedules), c.in_turn}];
     if (!watch) watch = std::make_shared<redis_scan_watch>(link, c);
     watch->add(link, std::move(op));
   }
 
   /// Somebody looks for due queues.
   void looked(redis_backend& link, command::scan_visible_queues const& c) {
-    auto const found = watches_.find(rule::scan_number(c.shard, c.schedules));
-    if (found != watches_.end()) found->second->looked(link);
+    bool const in_turn = c.turn == command::hint_turn::taken;
+    auto const found = watches_.find({rule::scan_number(c.shard, c.schedules), in_turn});
+    if (c.turn != command::hint_turn::passed && found != watches_.end())
+      found->second->looked(link);
   }
 
  private:
-  std::map<std::uint32_t, std::shared_ptr<redis_scan_watch>> watches_;
+  std::map<std::pair<std::uint32_t, bool>, std::shared_ptr<redis_scan_watch>> watches_;
 };
 
 /// Those who wait for the cancel of a holder's job. There is nothing on the server to look at, so

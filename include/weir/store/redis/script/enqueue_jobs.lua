@@ -1,4 +1,4 @@
----@use common, tell, queue, form, sound, typed, find_all, flags, get_ready, holds, no_later_than
+---@use common, next_in_turn, queue, form, sound, typed, find_all, flags, get_ready, holds, no_later_than
 --- The beginning of what most runs of a script do not need, of which each such script has an end of
 --- its own. Its functions are made when it is called: making one costs a quarter of a command.
 local function rarely()
@@ -101,5 +101,5 @@ write()
 if added > 0 and increase('enqueued', added) == added then
   redis.pcall('ZADD', names, '0', name)  -- of a new queue, its type has been seen
 end
-if first then no_later_than(first) end
+if first then no_later_than(first, added) end
 return told and out or {}

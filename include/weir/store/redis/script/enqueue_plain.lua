@@ -75,6 +75,8 @@ if flags:sub(1, 1) == '0' then
   local at = math.max(first, flags == '000' and 0 or tonumber(flags:sub(3)))
   if call('ZADD', due, 'LT', 'CH', decimal(at), name) == 1 and at <= now then
     redis.pcall('PUBLISH', ARGV[3], due)
+---@use next_in_turn
+    next_in_turn(KEYS[12], added)
   end
 end
 return {}

@@ -1,6 +1,6 @@
 --- ARGV: its new end; then, if any, its progress and its checkpoint: these need room, and a
 --- renewal alone does not.
----@use common, tell, queue, form, sound, record, find, leased, lease
+---@use common, next_in_turn, queue, form, sound, record, find, leased, lease
 if ARGV[7] then
 
 ---@use grows

@@ -343,6 +343,25 @@ inline constexpr char part_tell[] = R"lua(
 local function tell(channel, key) redis.pcall('PUBLISH', channel, key) end
 )lua";
 
+inline constexpr char part_next_in_turn[] = R"lua(
+local function next_in_turn(idle, n)
+  n = math.min(n, 10)
+  for _ = 1, 1000 do
+    local channel = n > 0 and redis.pcall('ZRANGE', idle, 0, 0)[1]
+    if not channel then return end
+    redis.pcall('ZREM', idle, channel)
+    if redis.pcall('PUBLISH', channel, idle) ~= 0 then n = n - 1 end
+  end
+end
+)lua";
+
+inline constexpr char part_wait_in_turn[] = R"lua(
+redis.pcall('ZREM', idle, '')
+if redis.pcall('ZADD', idle, 'NX', decimal(now), channel) == 1 then
+  redis.pcall('PEXPIRE', idle, '86400000')
+end
+)lua";
+
 inline constexpr char part_keep[] = R"lua(
 local function kept_for(till)
   till = math.max(now, math.min(till, 9007199254740992))
@@ -919,11 +938,12 @@ end
 )lua";
 
 inline constexpr char part_no_later_than[] = R"lua(
-local function no_later_than(vesting)
+local function no_later_than(vesting, n)
   if paused then return end
   local at = math.max(vesting, snoozed)
   if call('ZADD', due, 'LT', 'CH', decimal(at), name) == 1 and at <= now then
-    tell(ARGV[3], due)
+    redis.pcall('PUBLISH', ARGV[3], due)
+    next_in_turn(KEYS[12], n or 1)
   end
 end
 )lua";
@@ -1202,7 +1222,11 @@ return noted({0, 0, 0, live, 0, after})
 
 inline redis_script const& await_jobs() {
   static redis_script const script({part_common, R"lua(
+local idle, channel = KEYS[2], ARGV[2]
 local first = tonumber(call('ZRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2] or nil)
+if channel ~= '' then
+)lua", part_wait_in_turn, R"lua(
+end
 return {first and math.min(first, 9007199254740992) - now or false}
 )lua"});
   return script;
@@ -1373,7 +1397,7 @@ return {now, claims, out, buried, damaged, any and not held and 1 or 0, held and
 }
 
 inline redis_script const& enqueue_jobs() {
-  static redis_script const script({part_common, part_tell, part_queue, part_form, part_sound, part_typed, part_find_all, part_flags, part_get_ready, part_holds, part_no_later_than, R"lua(
+  static redis_script const script({part_common, part_next_in_turn, part_queue, part_form, part_sound, part_typed, part_find_all, part_flags, part_get_ready, part_holds, part_no_later_than, R"lua(
 local function rarely()
 )lua", part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_possessor, part_tidy, R"lua(
 local function contend(j, ttl)
@@ -1465,7 +1489,7 @@ write()
 if added > 0 and increase('enqueued', added) == added then
   redis.pcall('ZADD', names, '0', name)  -- of a new queue, its type has been seen
 end
-if first then no_later_than(first) end
+if first then no_later_than(first, added) end
 return told and out or {}
 )lua"});
   return script;
@@ -1544,6 +1568,8 @@ if flags:sub(1, 1) == '0' then
   local at = math.max(first, flags == '000' and 0 or tonumber(flags:sub(3)))
   if call('ZADD', due, 'LT', 'CH', decimal(at), name) == 1 and at <= now then
     redis.pcall('PUBLISH', ARGV[3], due)
+)lua", part_next_in_turn, R"lua(
+    next_in_turn(KEYS[12], added)
   end
 end
 return {}
@@ -1552,7 +1578,7 @@ return {}
 }
 
 inline redis_script const& extend_lease() {
-  static redis_script const script({part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, R"lua(
+  static redis_script const script({part_common, part_next_in_turn, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, R"lua(
 if ARGV[7] then
 )lua", part_grows, R"lua(
 else
@@ -1792,7 +1818,7 @@ return {least and least - now or false}
 }
 
 inline redis_script const& obtain_lease() {
-  static redis_script const script({part_common, part_tell, part_next_fences, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_erase, part_tidy, part_fade, part_settle, part_flags, part_holds, part_describe, part_fits, part_leased, R"lua(
+  static redis_script const script({part_common, part_next_in_turn, part_next_fences, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_erase, part_tidy, part_fade, part_settle, part_flags, part_holds, part_describe, part_fits, part_leased, R"lua(
 local function rarely()
 )lua", part_index, part_unique, part_note, part_ends, part_set_aside, R"lua(
 return {
@@ -1940,7 +1966,7 @@ return back
 inline redis_script const& relay_job() {
   static redis_script const script({part_common, part_keep, part_queue, part_grows, part_form, part_sound, part_record, part_find, part_leased, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_fade, part_settle, R"lua(
 local function enqueue_jobs(KEYS, ARGV)
-)lua", part_common, part_tell, part_queue, part_form, part_sound, part_typed, part_find_all, part_flags, part_get_ready, part_holds, part_no_later_than, R"lua(
+)lua", part_common, part_next_in_turn, part_queue, part_form, part_sound, part_typed, part_find_all, part_flags, part_get_ready, part_holds, part_no_later_than, R"lua(
 local function rarely()
 )lua", part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_possessor, part_tidy, R"lua(
 local function contend(j, ttl)
@@ -2032,7 +2058,7 @@ write()
 if added > 0 and increase('enqueued', added) == added then
   redis.pcall('ZADD', names, '0', name)  -- of a new queue, its type has been seen
 end
-if first then no_later_than(first) end
+if first then no_later_than(first, added) end
 return told and out or {}
 )lua", R"lua(
 end
@@ -2060,8 +2086,8 @@ local function add(to, of, first, n)
   return enqueue_jobs(to, arguments)
 end
 local n, other = tonumber(ARGV[8]), {}
-for i = 1, 8 do other[i] = KEYS[11 + i] end
-other[9], other[10], other[11], other[12] = fence, KEYS[20], names, KEYS[#KEYS]
+for i = 1, 8 do other[i] = KEYS[12 + i] end
+other[9], other[10], other[11], other[12], other[13] = fence, KEYS[21], names, KEYS[22], KEYS[#KEYS]
 local there = add(other, ARGV[9], 10, n)
 if ARGV[7] ~= '' and j.retention > 0 then note(j, nil, ARGV[7]) end
 finish(j, COMPLETED)
@@ -2162,7 +2188,7 @@ return 1
 }
 
 inline redis_script const& replay_dead_letter() {
-  static redis_script const script({part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_possessor, part_flags, part_holds, part_no_later_than, part_drains, part_typed, R"lua(
+  static redis_script const script({part_common, part_next_in_turn, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_possessor, part_flags, part_holds, part_no_later_than, part_drains, part_typed, R"lua(
 local j = find(ARGV[4])
 if not j or j.ended ~= DEAD then return 0 end
 local other = holds_while_waiting[j.strategy] and possessor(j.key)
@@ -2180,7 +2206,7 @@ return 1
 }
 
 inline redis_script const& requeue_job() {
-  static redis_script const script({part_common, part_tell, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_fade, part_settle, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
+  static redis_script const script({part_common, part_next_in_turn, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_fade, part_settle, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
 if j.attempts >= j.max_attempts then
   if not look(j.id) then return 0 end
   bury(j, ARGV[7])
@@ -2205,20 +2231,23 @@ return 1
 }
 
 inline redis_script const& resume_queue() {
-  static redis_script const script({part_common, part_tell, part_queue, part_heads, part_flags, part_holds, part_save_holds, part_point, part_drains, R"lua(
+  static redis_script const script({part_common, part_next_in_turn, part_queue, part_heads, part_flags, part_holds, part_save_holds, part_point, part_drains, R"lua(
 paused, snoozed = false, 0
 local least = heads()
 call('ZCARD', due)
 if flags then save_holds() end
 point(least)
-if least and least <= now then tell(ARGV[3], due) end
+if least and least <= now then
+  redis.pcall('PUBLISH', ARGV[3], due)
+  next_in_turn(KEYS[12], 1)
+end
 return 1
 )lua"});
   return script;
 }
 
 inline redis_script const& return_job() {
-  static redis_script const script({part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
+  static redis_script const script({part_common, part_next_in_turn, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
 j.attempts = math.max(j.attempts - 1, 0)
 wait_again(j, j.unclaimed)
 no_later_than(j.vesting)
@@ -2228,14 +2257,12 @@ return 1
 }
 
 inline redis_script const& scan_visible_queues() {
-  static redis_script const script({part_common, part_is_name, part_answer_bytes, R"lua(
-local due, limit, way = KEYS[1], tonumber(ARGV[2]), ARGV[3] / ARGV[4]
+  static redis_script const script({part_common, part_is_name, part_answer_bytes, part_next_in_turn, R"lua(
+local due, idle, limit, way, channel = KEYS[1], KEYS[2], tonumber(ARGV[2]), ARGV[3] / ARGV[4], ARGV[5]
 local function range(from, to, n)
   return call('ZRANGEBYSCORE', due, from, to, 'WITHSCORES', 'LIMIT', 0, n)
 end
 local first = tonumber(range('-inf', '+inf', 1)[2] or nil)
-if not first then return {{}, false} end
-local start = decimal(first + math.floor(math.max(now - first, 0) * way))
 local out, later, room = {}, nil, answer_bytes
 local function list(from, to)
   local found = range(from, to, limit - #out + 1)
@@ -2250,9 +2277,17 @@ local function list(from, to)
     end
   end
 end
-list(start, decimal(now))
-if not later then list('-inf', '(' .. start) end
-if not later then later = tonumber(range('(' .. decimal(now), '+inf', 1)[2] or nil) end
+if first then
+  local start = decimal(first + math.floor(math.max(now - first, 0) * way))
+  list(start, decimal(now))
+  if not later then list('-inf', '(' .. start) end
+  if not later then later = tonumber(range('(' .. decimal(now), '+inf', 1)[2] or nil) end
+end
+if channel == 'next' then
+  next_in_turn(idle, #out)
+elseif channel ~= '' and #out == 0 then
+)lua", part_wait_in_turn, R"lua(
+end
 return {out, later and math.min(later, 9007199254740992) - now or false}
 )lua"});
   return script;
@@ -2278,7 +2313,7 @@ return known
 }
 
 inline redis_script const& snooze_job() {
-  static redis_script const script({part_common, part_tell, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
+  static redis_script const script({part_common, part_next_in_turn, part_queue, part_form, part_sound, part_record, part_find, part_leased, part_lease, part_drains, part_typed, part_index, part_unique, part_erase, part_note, part_ends, part_wait_again, part_flags, part_holds, part_no_later_than, R"lua(
 note(j, ARGV[7])
 j.attempts, j.snoozes = math.max(j.attempts - 1, 0), j.snoozes + 1
 wait_again(j, now + ARGV[6])

@@ -1,4 +1,4 @@
----@use common, tell, next_fences, keep, queue, form, sound, record, find, erase, tidy, fade, settle, flags
+---@use common, next_in_turn, next_fences, keep, queue, form, sound, record, find, erase, tidy, fade, settle, flags
 ---@use holds, describe, fits, leased
 --- The beginning of what most runs of a script do not need, of which each such script has an end of
 --- its own. Its functions are made when it is called: making one costs a quarter of a command.

@@ -1,5 +1,5 @@
---- Ends a job and adds others, to this queue and to another one. KEYS: as in `queue`, then the
---- first eight of the other queue, and its `due`. ARGV: the job's id, its fence or 0, its payload, its result; how
+--- Ends a job and adds others, to this queue and to another one. KEYS: as in `queue`, those who wait
+--- in turn, then the first eight of the other queue, its `due`, and who waits for that. ARGV: the job's id, its fence or 0, its payload, its result; how
 --- many jobs are for the other queue, and its name; these jobs and those for this queue, as in
 --- `enqueue_jobs`. The other queue is first: whatever is wrong with it is an error before the first
 --- write, and this one's types were seen by then.
@@ -28,8 +28,8 @@ local function add(to, of, first, n)
   return enqueue_jobs(to, arguments)
 end
 local n, other = tonumber(ARGV[8]), {}
-for i = 1, 8 do other[i] = KEYS[11 + i] end
-other[9], other[10], other[11], other[12] = fence, KEYS[20], names, KEYS[#KEYS]
+for i = 1, 8 do other[i] = KEYS[12 + i] end
+other[9], other[10], other[11], other[12], other[13] = fence, KEYS[21], names, KEYS[22], KEYS[#KEYS]
 local there = add(other, ARGV[9], 10, n)
 if ARGV[7] ~= '' and j.retention > 0 then note(j, nil, ARGV[7]) end
 finish(j, COMPLETED)

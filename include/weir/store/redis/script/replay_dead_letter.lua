@@ -1,5 +1,5 @@
 --- ARGV: id, delay. 0: there is no such dead job, 1: it waits again; or who has its key.
----@use common, tell, queue, form, sound, record, find, index, unique, erase, note, ends, possessor, flags
+---@use common, next_in_turn, queue, form, sound, record, find, index, unique, erase, note, ends, possessor, flags
 ---@use holds, no_later_than, drains, typed
 local j = find(ARGV[4])
 if not j or j.ended ~= DEAD then return 0 end

@@ -1,4 +1,4 @@
----@use common, tell, keep, queue, form, sound, record, find, leased, lease, drains, typed, index, unique
+---@use common, next_in_turn, keep, queue, form, sound, record, find, leased, lease, drains, typed, index, unique
 ---@use erase, note, ends, fade, settle, wait_again, flags, holds, no_later_than
 if j.attempts >= j.max_attempts then
   if not look(j.id) then return 0 end

@@ -80,6 +80,27 @@ end
 --- Publishes a hint, if that is allowed.
 local function tell(channel, key) redis.pcall('PUBLISH', channel, key) end
 
+---@part next_in_turn
+--- A queue is due: tells the first n of the processes that wait for that in turn, ten at most. Of each
+--- there is its channel, by when its wait began; one that nobody hears has ended. Nothing here fails.
+local function next_in_turn(idle, n)
+  n = math.min(n, 10)
+  for _ = 1, 1000 do
+    local channel = n > 0 and redis.pcall('ZRANGE', idle, 0, 0)[1]
+    if not channel then return end
+    redis.pcall('ZREM', idle, channel)
+    if redis.pcall('PUBLISH', channel, idle) ~= 0 then n = n - 1 end
+  end
+end
+
+---@part wait_in_turn
+--- Adds the process whose channel it is, unless it waits already; also where memory is full, as in
+--- `drains`. Those who wait ask again within a day.
+redis.pcall('ZREM', idle, '')
+if redis.pcall('ZADD', idle, 'NX', decimal(now), channel) == 1 then
+  redis.pcall('PEXPIRE', idle, '86400000')
+end
+
 ---@part keep
 --- Lets a key live until then and `slack` longer. A damaged instant is held within what can be
 --- said.

@@ -95,12 +95,13 @@ local function point(least)
 end
 
 ---@part no_later_than
---- After `tell` and `holds`.
-local function no_later_than(vesting)
+--- By so many jobs. After `next_in_turn` and `holds`. KEYS[12]: as there.
+local function no_later_than(vesting, n)
   if paused then return end
   local at = math.max(vesting, snoozed)
   if call('ZADD', due, 'LT', 'CH', decimal(at), name) == 1 and at <= now then
-    tell(ARGV[3], due)
+    redis.pcall('PUBLISH', ARGV[3], due)
+    next_in_turn(KEYS[12], n or 1)
   end
 end
 
