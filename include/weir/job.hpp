@@ -27,7 +27,7 @@ enum class job_state : std::uint8_t {
   leased,     ///< claimed, by a lease that has not expired
   completed,  ///< ended well; a record only while its retention lasts
   dead,       ///< ended in the dead letters, until it is replayed or purged
-  cancelled,  ///< ended by `cancel_job`, or replaced
+  cancelled,  ///< ended by `cancel_job`, or replaced; a record only while its retention lasts
 };
 
 /// Its name in English, as it stands above.

@@ -420,7 +420,7 @@ class job_queue {
   /// @param token   completes with `void(error_code, std::optional<job>)`; `asio::cancel_after`
   ///        bounds the wait
   /// @return the job, with its result or its reason: see `result_as`. Empty: there is no record of
-  /// it, which is so for a job that has ended well if its type has no retention
+  /// it, which is so for a job that is completed or cancelled if its type has no retention
   /// Errors: `invalid_wait` for a poll outside its range; `invalid_queue`; `operation_aborted`
   /// (cancelled), and those of a store that asking again does not mend. Cancelling leaves nothing
   /// behind.

@@ -44,7 +44,7 @@ namespace weir {
 /// | `backoff` | a backoff | the worker's | how long a failed attempt waits, by how many have failed; no earlier wait is known, so a `decorrelated_jitter` does not grow |
 /// | `timeout` | duration | 0: none | a coroutine handler that runs longer is cancelled, and the attempt has failed unless it returns all the same; a plain function is only told (`stop_requested`) |
 /// | `deadline` | duration | 0: none | claimed later than this after the enqueue, it is dead-lettered |
-/// | `retention` | duration | 0: none | how long its record and result stay after it ends well |
+/// | `retention` | duration | 0: none | how long its record and result stay after it ends well or is cancelled |
 /// | `unique` | unique_strategy | none | how long its key is taken |
 /// | `unique_key` (job) | string | the payload | the key, within its queue, 1…1,024 bytes: a longer payload needs a key of its own (`invalid_unique_key`) |
 /// | `unique_ttl` | duration | required by `until_expired`, and by nothing else | how long its key stays taken |

@@ -63,7 +63,8 @@ struct new_job {
   conflict_policy on_conflict = conflict_policy::reject;  ///< what is done if it is
   duration unique_ttl{};  ///< until_expired: how long the key stays taken
   duration deadline{};   ///< from the enqueue; claimed later than that it is dead-lettered; 0: none
-  duration retention{};  ///< how long its record and result stay after it ends well; 0: not at all
+  duration retention{};  ///< how long its record and result stay after it ends well or is
+                         ///< cancelled; 0: not at all
   std::string_view headers{};  ///< what goes with it, as `job_headers` writes it; up to
                                ///< `limits::headers_size` bytes
 };
