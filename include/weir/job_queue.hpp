@@ -573,7 +573,7 @@ class job_queue {
   /// @param cursor that of the page before; empty to begin
   /// @param token  completes with `void(error_code, job_page)`
   /// @return the page; its cursor is empty at the end
-  /// Error: `invalid_option` for a cursor that no page gave.
+  /// Error: `invalid_option` for a text that cannot be one of the store's cursors.
   template <class Token = default_token>
   WEIR_OPERATION auto async_list_dead_letters(std::string queue, std::uint32_t limit = 100,
                                               std::string cursor = {},
@@ -593,7 +593,7 @@ class job_queue {
   /// @param cursor that of the page before; empty to begin
   /// @param token  completes with `void(error_code, job_page)`
   /// @return the page; its cursor is empty at the end
-  /// Error: `invalid_option` for a cursor that no page gave.
+  /// Error: `invalid_option` for a text that cannot be one of the store's cursors.
   template <class Token = default_token>
   WEIR_OPERATION auto async_list(std::string queue, job_state state, std::uint32_t limit = 100,
                                  std::string cursor = {}, Token&& token = Token{}) const {

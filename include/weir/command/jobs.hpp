@@ -575,7 +575,7 @@ struct read_queue_stats {
 
 /// Lists the dead letters of a queue, the oldest first; `cursor` from the page before, empty to
 /// begin. A page has fewer than `limit` if their texts exceed `limits::answer_bytes`. Error:
-/// `invalid_option` for a cursor that no page gave.
+/// `invalid_option` for a text that cannot be a cursor.
 struct list_dead_letters {
   using result = job_page;                  ///< the dead jobs, and how to go on
   static constexpr bool repeatable = true;  ///< it changes nothing
@@ -588,8 +588,8 @@ struct list_dead_letters {
 /// Lists the records of a queue in one state; `cursor` from the page before, empty to begin. The
 /// order is the store's own, and a job that moves while pages are read may be listed twice or not
 /// at all; one that stays as it is, is listed once. At most 1,000 records are looked at for a page:
-/// it may have fewer jobs than `limit`, or none, and a cursor. Error: `invalid_option` for a cursor
-/// that no page gave.
+/// it may have fewer jobs than `limit`, or none, and a cursor. Error: `invalid_option` for a text
+/// that cannot be a cursor.
 struct list_jobs {
   using result = job_page;                  ///< the jobs, and how to go on
   static constexpr bool repeatable = true;  ///< it changes nothing
