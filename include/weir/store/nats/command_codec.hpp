@@ -155,6 +155,7 @@ class nats_value_reader {
   void operator()(unique_strategy& s) { from_(s, unique_strategy::until_expired); }
   void operator()(conflict_policy& p) { from_(p, conflict_policy::reschedule); }
   void operator()(job_state& s) { from_(s, job_state::cancelled); }
+  void operator()(command::hint_turn& t) { from_(t, command::hint_turn::passed); }
   void operator()(enqueue_outcome& o) { from_(o, enqueue_outcome::rescheduled); }
   void operator()(complete_outcome& o) { from_(o, complete_outcome::completed_without_result); }
   void operator()(start_outcome& o) { from_(o, start_outcome::blocked); }

@@ -34,7 +34,7 @@ inline constexpr std::string_view nats_answer_tag = "weir:a";
 /// knows how they look), and not for a new command. A process that does not know it says so, and
 /// the asker does itself what it wanted to ask for (F82). Once there are two, a question has the
 /// lower one if that knows all that is in it, and is answered in its own.
-inline constexpr std::uint32_t nats_wire_version = 3;  // no release has spoken an earlier one
+inline constexpr std::uint32_t nats_wire_version = 4;  // no release has spoken an earlier one
 
 // ------------------------------------------------------------------------------------- questions
 
