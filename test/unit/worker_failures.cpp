@@ -237,6 +237,21 @@ BOOST_AUTO_TEST_CASE(F45_a_permit_whose_grant_was_lost_is_given_back_by_a_worker
   BOOST_TEST(f.ask(weir::command::inspect_permits{"one_by_one", 10}).in_use == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(F45_a_permit_whose_grant_was_lost_is_given_back_whatever_is_answered_next) {
+  failing_queue f;
+  f.worker.handle<one_by_one>([](one_by_one const&) {});
+  f.enqueue("one_by_one", R"({"text":""})", "limited");
+  f.observed.plan().loses = "permit";
+  f.observed.plan().fails = [asked = 0](std::string_view what, std::string_view) mutable {
+    bool const is_refused = what == "permit" && asked++ != 0;
+    return is_refused ? make_error_code(errc::store_full) : weir::error_code{};
+  };
+  f.start();
+  BOOST_TEST(f.ask(weir::command::inspect_permits{"one_by_one", 10}).in_use == 1U);
+  f.pass(2s);
+  BOOST_TEST(f.ask(weir::command::inspect_permits{"one_by_one", 10}).in_use == 0U);
+}
+
 BOOST_AUTO_TEST_CASE(F33_a_job_whose_start_is_not_answered_spends_no_attempt) {
   failing_queue f;
   f.enqueue_alone("bad");

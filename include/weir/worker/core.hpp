@@ -126,8 +126,9 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
   }
 
   /// Backs off from the queue of a command that has failed, unless the error is about its job.
-  void heed(any_question const& what) {
+  void heed(any_question& what) {
     auto const ec = what.error;
+    if (ec == errc::outcome_unknown) what.in_doubt = true;
     if (!ec) recovered();
     if (!ec || !what.heeded || what.queue.empty() || ec == errc::lease_lost ||
         ec == condition::bad_input)

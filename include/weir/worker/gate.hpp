@@ -136,8 +136,9 @@ class gate {
     std::string const holder = to_string(job->job.id) + '/' + std::to_string(job->job.fence);
     auto const answer = co_await ask_for_permit(*core_, wanted.concurrency_key, holder,
                                                 wanted.concurrency, {}, job->deadline);
-    // With an unknown outcome the holder may have one, which nobody would give back.
-    if (answer.fence != 0 || answer.error == errc::outcome_unknown) {
+    // With an unknown outcome the holder may have one, which nobody would give back; whatever was
+    // answered to the requests after that.
+    if (answer.fence != 0 || answer.in_doubt) {
       job->permit = active_permit{wanted.concurrency_key, holder, answer.fence};
     }
     if (answer.error) {

@@ -26,6 +26,7 @@ struct permit_answer {
   duration retry_after{};   ///< refused: when asking again may be worth it
   std::uint64_t fence = 0;  ///< granted: the permit's number
   steady_time deadline{};   ///< granted: from here on it may be over
+  bool in_doubt = false;    ///< failed: a request may have been granted all the same
 };
 
 /// Asks for a permit that lasts as long as a job's lease, and is renewed with it.
@@ -40,7 +41,9 @@ inline boost::asio::awaitable<permit_answer> ask_for_permit(worker_core& core, s
       {.key = key, .holder = holder, .limit = limit, .ttl = lease, .patience = patience}};
   acquire.needs_room = true;
   co_await core.ask(acquire, until);
-  if (acquire.error) co_return permit_answer{acquire.error};
+  if (acquire.error) {
+    co_return permit_answer{.error = acquire.error, .in_doubt = acquire.in_doubt};
+  }
   auto const& grant = *acquire.answer;
   if (!grant.granted) co_return permit_answer{{}, false, grant.retry_after};
   auto asked_at = acquire.asked_at;

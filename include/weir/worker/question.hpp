@@ -36,6 +36,7 @@ class any_question {
   error_code error{};              ///< of the answer
   std::string_view const queue{};  ///< empty: it concerns none
   steady_time asked_at{};          ///< before the request that was answered
+  bool in_doubt = false;           ///< has any request's outcome been unknown?
   bool heeded = true;              ///< does its failure make the worker back off from the queue?
   bool needs_room = false;         ///< is it not asked again while the store is full?
 
