@@ -3,6 +3,7 @@
 
 // unique → concurrency → rate → run, and what a refusal at each of them leaves behind.
 
+#include "slow_store.hpp"
 #include "worker_fixture.hpp"
 
 #include <nlohmann/json.hpp>
@@ -290,6 +291,29 @@ BOOST_AUTO_TEST_CASE(F55_a_worker_that_stops_spends_no_tokens_on_what_it_does_no
   auto next = make_worker();
   next.handle<rationed>([&](rationed const&) { ++runs; });
   start(next);
+  BOOST_TEST(runs == 1);
+}
+
+BOOST_AUTO_TEST_CASE(F55_tokens_that_come_while_the_worker_stops_are_kept_for_the_next_claim) {
+  using slow = weir_test::slow_store<memory>;
+  slow const far{store, clock, 1ms};
+  weir::worker<slow, weir::manual_clock, weir::constant_backoff> w{
+      far, {}, clock, weir::constant_backoff{1s}, weir::id_source::seeded(7)};
+  far.answers<weir::command::take>([&](weir::command::take const&) -> slow::answer {
+    w.stop();
+    return {1ms};
+  });
+  int runs = 0;
+  w.handle<rationed>([&](rationed const&) { ++runs; });
+  enqueue(rationed{});
+  start(w);
+  pass(1s);
+  BOOST_TEST(ended.has_value());
+  BOOST_TEST(runs == 0);
+  auto next = make_worker();
+  next.handle<rationed>([&](rationed const&) { ++runs; });
+  start(next);
+  pass(1s);
   BOOST_TEST(runs == 1);
 }
 

@@ -177,7 +177,10 @@ class gate {
       co_return gate_answer{verdict::fail, {}, ec.message()};
     }
     auto const& decision = *take.answer;
-    if (decision.allowed && decision.wait <= duration::zero()) co_return gate_answer{};
+    // A worker that stops meanwhile does not start it: its next claim has the tokens. Where the
+    // limit is the whole queue's they are lost, since a snoozed job loses its place there.
+    bool const starts = decision.wait <= duration::zero() && (!core.stopping || whole_queue);
+    if (decision.allowed && starts) co_return gate_answer{};
     if (decision.allowed) {
       co_return gate_answer{verdict::snooze, decision.wait, reservation(*job),
                             refusing_policy::rate};
