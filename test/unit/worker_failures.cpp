@@ -252,6 +252,22 @@ BOOST_AUTO_TEST_CASE(F45_a_permit_whose_grant_was_lost_is_given_back_whatever_is
   BOOST_TEST(f.ask(weir::command::inspect_permits{"one_by_one", 10}).in_use == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(R7_a_pause_between_repeats_holds_up_no_worker_that_has_drained) {
+  failing_queue f{{.lease = 1h, .poll = 1h, .drain = 1s}};
+  f.worker.handle<note>([](note const&) {});
+  f.enqueue("note", one, "bad");
+  f.observed.plan().fails = [](std::string_view what, std::string_view) {
+    return what == "complete" ? make_error_code(errc::store_unavailable) : weir::error_code{};
+  };
+  f.worker.async_run([&](weir::error_code ec) { f.ended = ec; });
+  f.settle();
+  auto const before = f.asked("bad");
+  f.worker.stop();
+  f.pass(1s);
+  BOOST_TEST(f.ended.has_value());
+  BOOST_TEST(f.asked("bad") == before + 1);  // once more, for the last time
+}
+
 BOOST_AUTO_TEST_CASE(F33_a_job_whose_start_is_not_answered_spends_no_attempt) {
   failing_queue f;
   f.enqueue_alone("bad");

@@ -138,7 +138,20 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
 
   boost::asio::awaitable<void> sleep(duration wait) {
     auto const bed = std::make_shared<wakeup>(strand);
-    co_await bed->wait_until(clock, saturating_add(clock.steady_now(), wait));
+    co_await rest(*bed, saturating_add(clock.steady_now(), wait));
+  }
+  /// Waits until a time, or until the worker has drained and asks for the last time.
+  boost::asio::awaitable<void> rest(wakeup& bed, steady_time until) {
+    std::erase_if(resting_, [](auto const& one) { return one.expired(); });
+    resting_.push_back(bed.weak_from_this());
+    return bed.wait_until(clock, until);
+  }
+  /// The worker has drained: a store that fails is asked once more, and for a second at most.
+  void lose_patience() {
+    give_up_at = saturating_add(clock.steady_now(), std::chrono::seconds{1});
+    for (auto const& one : std::exchange(resting_, {})) {
+      if (auto const bed = one.lock()) bed->notify();
+    }
   }
 
   /// How long to leave a store alone that has just failed: by the worker's backoff, never longer
@@ -438,6 +451,7 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
   std::map<std::string, queue_failure, std::less<>> failing_;
   std::map<std::string, steady_time> refusing_;
   std::map<std::uint64_t, std::uint32_t> refusals_;  ///< of jobs of a claim
+  std::vector<std::weak_ptr<wakeup>> resting_;       ///< until they ask again
 };
 
 }  // namespace weir::detail

@@ -327,8 +327,7 @@ class job_run {
       auto const now = core_->clock.steady_now();
       auto const until = std::min(job->deadline, std::max(core_->give_up_at, patience));
       if (now >= until) break;
-      co_await over->wait_until(core_->clock,
-                                std::min(until, saturating_add(now, core_->options.poll)));
+      co_await core_->rest(*over, std::min(until, saturating_add(now, core_->options.poll)));
     }
     if (core_->clock.steady_now() >= job->deadline) co_return false;
     co_return job->cause != stop_cause::lease_lost && !notes.lost();

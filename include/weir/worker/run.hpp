@@ -460,7 +460,7 @@ class worker_run {
     while (!core.active.empty() && core.clock.steady_now() < until) {
       co_await core.changed->wait_until(core.clock, until);
     }
-    core.give_up_at = saturating_add(core.clock.steady_now(), std::chrono::seconds{1});
+    core.lose_patience();
     for (auto const& job : core.active) job->stop(stop_cause::shutdown);
     while (!core.active.empty()) co_await core.changed->wait();
   }
