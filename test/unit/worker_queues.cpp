@@ -514,6 +514,20 @@ BOOST_AUTO_TEST_CASE(leases_of_prefetched_jobs_are_renewed) {
   BOOST_TEST(most_at_once == 1);
 }
 
+BOOST_AUTO_TEST_CASE(a_prefetched_job_whose_lease_is_lost_waits_for_no_hand) {
+  std::vector<weir::job_id> jobs;
+  for (int i = 0; i != 4; ++i) jobs.push_back(enqueue("note", one, "mail"));
+  auto w = counting(store, {.concurrency = 1, .prefetch = 3, .lease = 3s}, 1h);
+  begin(w);
+  BOOST_TEST(stats("mail").leased == 4U);
+  for (auto const at : {1U, 3U}) ask(weir::command::cancel_job{"mail", jobs[at], true});
+  fill("mail", 1);
+  pass(2s);
+  BOOST_TEST(events[kind::lease_lost] == 2);
+  BOOST_TEST(stats("mail").leased == 3U);  // its place is another's
+  BOOST_TEST(all() == 1);
+}
+
 BOOST_AUTO_TEST_CASE(F39_with_many_backlogs_there_is_a_look_in_each_poll_interval) {
   auto const waits = [&](auto on) {
     for (int i = 0; i != 30; ++i) fill("tenant/" + std::to_string(i), 60);

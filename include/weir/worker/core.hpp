@@ -385,6 +385,7 @@ class worker_core : public std::enable_shared_from_this<worker_core> {
   std::function<void()> hand_is_free;     ///< called when there are such lines, or jobs that wait
   std::function<void(active_job&)> keep_notes;  ///< called when its handler noted something
   std::function<void()> deliver_ended;  ///< called at each renewal: see `handler_run::deliver`
+  std::function<void()> drop_lost;      ///< called at each renewal: see `worker_run::drop_lost`
   bool const fires_schedules;           ///< serves queues of schedules, and no others
   turns due;                            ///< the queues that may be claimed from
   deference gives_way;                  ///< in queues with jobs of unknown kinds

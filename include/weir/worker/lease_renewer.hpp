@@ -128,6 +128,7 @@ class lease_renewer {
       // For those that are delivered now, too: planned for none, each claim would wake this again.
       self->planned_ = next;
       if (self->core_->deliver_ended) self->core_->deliver_ended();
+      if (self->core_->drop_lost) self->core_->drop_lost();
       co_await self->poke_->wait_until(self->core_->clock, next);
     }
   }

@@ -164,6 +164,9 @@ class worker_run {
       if (core.waiting.empty() || !core.may_run_another()) return;
       post_task(core.strand, [run] { run->start_waiting(); });
     };
+    core_->drop_lost = [weak] {
+      if (auto const run = weak.lock()) run->drop_lost();
+    };
     jobs_->lines()->start_with([weak](std::shared_ptr<active_job> const& job) {
       if (auto const run = weak.lock()) run->start(job);
     });
@@ -173,6 +176,17 @@ class worker_run {
     while (!core.waiting.empty() && core.may_run_another() && !core.stopping) {
       auto const job = std::move(core.waiting.front());
       core.waiting.pop_front();
+      job_run::start(jobs_, job);
+    }
+  }
+  /// A job that was claimed ahead, and has lost its lease, does not wait for a hand.
+  void drop_lost() {
+    auto& waiting = core_->waiting;
+    auto const is_lost = [](auto const& job) { return job->cause != stop_cause::none; };
+    for (auto at = waiting.begin();
+         (at = std::ranges::find_if(waiting, is_lost)) != waiting.end();) {
+      auto const job = std::move(*at);
+      waiting.erase(at);
       job_run::start(jobs_, job);
     }
   }
