@@ -8,6 +8,7 @@
 
 #include <boost/asio/bind_executor.hpp>
 
+#include <memory>
 #include <new>
 #include <string>
 
@@ -114,6 +115,18 @@ BOOST_AUTO_TEST_CASE(R4_jobs_are_given_up_without_memory_for_a_reason) {
   w.stop();
   pass(1s);
   run_handlers();
+  BOOST_TEST(ended.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(R7_a_worker_that_is_destroyed_without_memory_drains_all_the_same) {
+  auto w = std::make_unique<worker_type>(make_worker());
+  start(*w);
+  all_fail = true;
+  allocations_left = 0;
+  w.reset();
+  all_fail = false;
+  allocations_left = -1;
+  pass(1s);
   BOOST_TEST(ended.has_value());
 }
 

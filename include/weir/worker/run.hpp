@@ -70,11 +70,16 @@ class worker_run {
   [[nodiscard]] error_code problem() const noexcept { return lookout_->problem(); }
 
   /// Claim nothing any more, let the handlers finish, then tell them to stop. Safe in any thread.
-  static void stop(std::shared_ptr<worker_run> const& self) {
-    post_task(self->core_->strand, [self] {
-      self->core_->stopping = true;
-      self->core_->changed->notify();
-    });
+  /// Without memory to say so it is noticed at the next look.
+  static void stop(std::shared_ptr<worker_run> const& self) noexcept {
+    self->told_to_stop_ = true;
+    try {
+      post_task(self->core_->strand, [self] {
+        self->core_->stopping = true;
+        self->core_->changed->notify();
+      });
+    } catch (std::exception const&) {
+    }
   }
 
   static boost::asio::awaitable<void> run(std::shared_ptr<worker_run> self) {
@@ -86,7 +91,7 @@ class worker_run {
     lease_renewer::await_cancels(own.renewer_);
     if (own.register_) worker_register::begin(own.register_);
     own.next_collection_ = core.clock.steady_now() + core.options.gc_interval;
-    while (!core.stopping) {
+    while (!core.stopping && !own.told_to_stop_) {
       if (!own.claims_.empty()) own.claims_.let_go_of_slow_ones();
       if (core.free_hands() == 0) {
         if (own.claims_.empty()) own.lookout_->pass_on();
@@ -119,6 +124,7 @@ class worker_run {
       auto const next = co_await own.look();
       if (!core.due.any() && !core.stopping) co_await own.idle(next);
     }
+    core.stopping = true;
     own.lookout_->stop();
     if (own.register_) own.register_->note_stop();
     while (!own.claims_.empty()) co_await core.changed->wait();
@@ -500,6 +506,7 @@ class worker_run {
   std::string last_;
   steady_time next_collection_{};
   bool collects_ = false;
+  std::atomic<bool> told_to_stop_ = false;
 };
 
 struct worker_runs::state {
