@@ -1,16 +1,35 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// A handler ends, and there is no memory to say so.
+// Something ends, or is to begin, and there is no memory to say so.
 
 #include "failing_allocations.hpp"
+#include "weir/codec.hpp"
 #include "worker_fixture.hpp"
 
 #include <boost/asio/bind_executor.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
+
+namespace test {
+
+/// Of these one at a time runs. It is not JSON, whose library ends a program without memory.
+struct alone {
+  std::int32_t number = 0;
+};
+
+}  // namespace test
+
+template <>
+struct weir::job_traits<test::alone> {
+  static constexpr std::string_view kind = "alone";
+  static constexpr std::uint32_t concurrency = 1;
+  static constexpr raw_codec codec{};
+};
 
 using namespace test;
 using kind = weir::worker_event_kind;
@@ -128,6 +147,42 @@ BOOST_AUTO_TEST_CASE(R7_a_worker_that_is_destroyed_without_memory_drains_all_the
   allocations_left = -1;
   pass(1s);
   BOOST_TEST(ended.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(F73_an_allocation_that_fails_leaves_no_line_dead_and_no_hand_lost) {
+  bool failed = true;
+  for (int left = 0; failed; ++left) {
+    BOOST_TEST_CONTEXT("allocations that succeed: " << left) {
+      worker_fixture f;
+      auto w = f.make_worker({.concurrency = 1, .lease = 3s});
+      int runs = 0;
+      int others = 0;
+      w.handle<alone>([&](alone const&) { ++runs; });
+      w.handle<note>([&](note const&) { ++others; });
+      auto const other = f.ask(weir::command::acquire_permit{
+          .key = "alone", .holder = "other", .limit = 1, .ttl = 1h, .patience = {}});
+      for (int i = 0; i != 3; ++i) f.enqueue(alone{});
+      f.start(w);
+      f.pass(100ms);
+      allocations_left = left;
+      try {
+        f.ask(weir::command::release_permit{"alone", "other", other.fence});
+        f.pass(500ms);
+      } catch (std::bad_alloc const&) {  // of what runs the context
+      }
+      failed = allocations_left < 0;
+      allocations_left = -1;
+      f.pass(10s);
+      f.enqueue("note", R"({"text":"","number":0})");
+      f.pass(1min);
+      if (f.ended) continue;  // it could not go on itself, and has said so
+      BOOST_TEST(runs >= 3);
+      BOOST_TEST(others == 1);
+      w.stop();
+      f.pass(1min);
+      BOOST_TEST(f.ended.has_value());
+    }
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

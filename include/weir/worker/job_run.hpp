@@ -24,6 +24,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -120,10 +121,31 @@ class job_run {
     }
   }
 
+  /// A coroutine is destroyed where there is no memory to resume it: its job must not keep its
+  /// hand.
+  struct coroutine_end {
+    coroutine_end(std::shared_ptr<job_run> r, std::shared_ptr<active_job> j) noexcept
+        : self{std::move(r)},
+          job{std::move(j)} {}
+    coroutine_end(coroutine_end const&) = delete;
+    coroutine_end& operator=(coroutine_end const&) = delete;
+    ~coroutine_end() {
+      gate_pass const inside{self->core_->bookkeeping->gate()};
+      if (job && !job->settled && inside) {
+        fail(self, job, std::make_exception_ptr(std::bad_alloc{}));
+      }
+    }
+
+    std::shared_ptr<job_run> const self;
+    std::shared_ptr<active_job> job;  ///< null: it has ended
+  };
+
   static void spawn(std::shared_ptr<job_run> const& self, std::shared_ptr<active_job> const& job,
                     boost::asio::awaitable<void> what) {
-    self->core_->begin(std::move(what), [self, job](std::exception_ptr const& error) {
-      if (error) fail(self, job, error);
+    auto const one = std::make_shared<coroutine_end>(self, job);
+    self->core_->begin(std::move(what), [one](std::exception_ptr const& error) {
+      auto const of = std::move(one->job);
+      if (error) fail(one->self, of, error);
     });
   }
 

@@ -89,11 +89,12 @@ class limit_lines {
       known->second = {job.job.attempt, job.job.snoozes + 1};  // it has its place
       return;
     }
+    auto const one = is_new ? std::make_shared<standing>(self, at) : nullptr;
     self->put({job.queue, job.job.id, limit, {job.job.attempt, job.job.snoozes + 1}}, *at,
               job.job.priority);
     if (!is_new) return;
     self->lines_.emplace(key, at);
-    begin(self, at);
+    begin(one);
   }
 
   /// This worker has given back a permit of the key.
@@ -247,22 +248,41 @@ class limit_lines {
     }
   }
 
-  static void begin(std::shared_ptr<limit_lines> const& self, std::shared_ptr<line> const& at) {
-    self->core_->begin(stand(self, at), [self, at](std::exception_ptr const& failed) {
-      if (!failed && !self->core_->stopping && !at->places.empty()) {
-        begin(self, at);
-      } else {
-        self->end(*at);
+  /// Ends a line with its coroutine, which is destroyed where there is no memory to wake it.
+  struct standing {
+    standing(std::shared_ptr<limit_lines> l, std::shared_ptr<line> a) noexcept
+        : self{std::move(l)},
+          at{std::move(a)} {}
+    standing(standing const&) = delete;
+    standing& operator=(standing const&) = delete;
+    ~standing() {
+      gate_pass const inside{self->core_->bookkeeping->gate()};
+      if (!inside) return;
+      try {
+        self->end(at);
+      } catch (std::exception const&) {  // out of memory: its hand is free all the same
       }
+    }
+
+    std::shared_ptr<limit_lines> const self;
+    std::shared_ptr<line> const at;
+  };
+
+  static void begin(std::shared_ptr<standing> const& one) {
+    one->self->core_->begin(stand(one->self, one->at), [one](std::exception_ptr const& failed) {
+      if (failed || one->self->core_->stopping || one->at->places.empty()) return;
+      begin(one);
     });
   }
 
   /// If there was no memory for it, what waits comes back by itself.
-  void end(line& at) {
-    return_hand(at);
-    at.cancel.emit(boost::asio::cancellation_type::terminal);
-    for (auto const& [priority, places] : at.places) places_ -= places.size();
-    lines_.erase(at.key);
+  void end(std::shared_ptr<line> const& at) {
+    for (auto const& [priority, places] : at->places) places_ -= places.size();
+    lines_.erase(at->key);
+    std::erase(handless_, at);
+    core_->handless_lines = handless_.size();
+    return_hand(*at);
+    at->cancel.emit(boost::asio::cancellation_type::terminal);
     core_->changed->notify();
   }
 
@@ -381,8 +401,14 @@ class limit_lines {
   /// Nothing is put back if the job has joined again meanwhile: it has its place.
   void put(place p, line& at, std::uint8_t priority, bool in_front = false) {
     if (!at.known.try_emplace(p.id, p.as_left).second) return;
-    auto& places = at.places[priority];
-    in_front ? places.push_front(std::move(p)) : places.push_back(std::move(p));
+    try {
+      auto& places = at.places[priority];
+      in_front ? places.push_front(std::move(p)) : places.push_back(std::move(p));
+    } catch (...) {  // it comes back by itself
+      at.known.erase(p.id);
+      std::erase_if(at.places, [](auto const& of) { return of.second.empty(); });
+      throw;
+    }
     ++places_;
   }
   /// @param aside places that have been taken out and will be put back
