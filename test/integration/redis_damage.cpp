@@ -189,6 +189,38 @@ BOOST_AUTO_TEST_CASE(F93_a_job_whose_body_is_lost_is_set_aside_and_not_buried) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(F93_what_is_sound_beside_a_record_that_cannot_be_read_is_kept) {
+  for (std::string_view const damaged : {"record", "record and body", "record and notes"}) {
+    stage t;
+    auto const got = two_with_bodies(t, {});
+    auto const& j = got[0];
+    command::extend_lease progress{"queue", j.id, j.fence, lasting};
+    progress.checkpoint = "checkpoint";
+    BOOST_TEST(t.on(progress).has_value());
+    BOOST_TEST(t.on(command::snooze_job{"queue", j.id, j.fence, {}, "memo"}).has_value());
+    auto const id = bytes(j.id);
+    t.by.ask("HSET", key("j", "queue"), id, "x");
+    if (damaged.ends_with("body")) t.by.ask("HSET", key("j", "queue"), id + "b", "x");
+    if (damaged.ends_with("notes")) t.by.ask("HSET", key("j", "queue"), id + "n", "x");
+    BOOST_TEST(t.on(command::dequeue_jobs{"queue", "me", 0, 2, lasting}).value().damaged == 1U);
+    auto const dead = t.on(command::list_dead_letters{"queue", 10, {}}).value();
+    BOOST_TEST_REQUIRE(dead.jobs.size() == 1U);
+    auto const& letter = dead.jobs[0];
+    bool const has_body = !damaged.ends_with("body");
+    bool const has_notes = !damaged.ends_with("notes");
+    BOOST_TEST(letter.reason == damaged_record);
+    BOOST_TEST(letter.kind == (has_body ? "kind" : "damaged"));
+    BOOST_TEST(letter.payload == (has_body ? got[0].payload : "x"));
+    BOOST_TEST(letter.memo == (has_notes ? "memo" : ""));
+    BOOST_TEST(letter.checkpoint == (has_notes ? "checkpoint" : ""));
+    BOOST_TEST((t.on(command::replay_dead_letter{"queue", j.id, {}}).value().outcome ==
+                replay_outcome::replayed));
+    auto const again = t.on(command::dequeue_jobs{"queue", "me", 0, 2, lasting}).value();
+    BOOST_TEST_REQUIRE(again.jobs.size() == 1U);
+    BOOST_TEST(again.jobs[0].payload == letter.payload);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(F93_of_a_job_whose_body_is_lost_no_record_is_kept) {
   stage t;
   new_job kept;

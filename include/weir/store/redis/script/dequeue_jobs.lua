@@ -4,7 +4,7 @@
 --- its own. Its functions are made when it is called: making one costs a quarter of a command.
 local function rarely()
 
----@use record, find, leased, index, unique, erase, note, ends, set_aside, tidy
+---@use record, find, leased, index, unique, erase, note, ends, remains, set_aside, tidy
 --- The end of `rarely` for who claims.
 return {
   bury = function(id, raw, reason) bury(parse(id, raw), reason) end,

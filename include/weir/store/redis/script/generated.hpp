@@ -592,6 +592,18 @@ local function bury(j, reason)
 end
 )lua";
 
+inline constexpr char part_remains[] = R"lua(
+local function remains(id, raw, priority, death)
+  local function record(extras)
+    return struct.pack(form, 0, now, 0, 0, 0, priority, DEAD, extras, 1, now, 0, 0, 0, 0, 0, now, 0,
+      death)
+  end
+  local _, body = sound(id, record(2))
+  body = body or struct.pack('>I2', 7) .. 'damaged' .. (raw or ''):sub(1, 1048576)
+  return record(3), body, sound(id, record(3), true)
+end
+)lua";
+
 inline constexpr char part_set_aside[] = R"lua(
 local function set_aside(member, id, raw)
   local found, key = raw or '', nil
@@ -610,13 +622,11 @@ local function set_aside(member, id, raw)
     call('HDEL', jobs, id)
     id = redis.sha1hex(member):sub(1, 16)
   end
-  local reason, death = 'the record is damaged', count('deaths', 1)
+  local death = count('deaths', 1)
+  local record, body, noted = remains(id, raw, member:byte() or 0, death)
   call('ZADD', dead, death, id)
-  call('HSET', jobs,
-    id, struct.pack(form, 0, now, 0, 0, 0, member:byte() or 0, DEAD, 3, 1, now, 0, 0, 0, 0, 0, now,
-      0, death),
-    id .. 'b', struct.pack('>I2', 7) .. 'damaged' .. found:sub(1, 1048576),
-    id .. 'n', struct.pack('>I2I4', 0, 0) .. reason)
+  call('HSET', jobs, id, record, id .. 'b', body)
+  note({id = id, extras = noted and 3 or 2}, nil, nil, 'the record is damaged')
 end
 )lua";
 
@@ -1350,7 +1360,7 @@ return out
 inline redis_script const& dequeue_jobs() {
   static redis_script const script({part_common, part_next_fences, part_keep, part_queue, part_form, part_sound, part_heads, part_visible, part_flags, part_holds, part_point, part_describe, part_fits, R"lua(
 local function rarely()
-)lua", part_record, part_find, part_leased, part_index, part_unique, part_erase, part_note, part_ends, part_set_aside, part_tidy, R"lua(
+)lua", part_record, part_find, part_leased, part_index, part_unique, part_erase, part_note, part_ends, part_remains, part_set_aside, part_tidy, R"lua(
 return {
   bury = function(id, raw, reason) bury(parse(id, raw), reason) end,
   unclaim = function(id, raw) unclaim(parse(id, raw)) end,
@@ -1820,7 +1830,7 @@ return {least and least - now or false}
 inline redis_script const& obtain_lease() {
   static redis_script const script({part_common, part_next_in_turn, part_next_fences, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_erase, part_tidy, part_fade, part_settle, part_flags, part_holds, part_describe, part_fits, part_leased, R"lua(
 local function rarely()
-)lua", part_index, part_unique, part_note, part_ends, part_set_aside, R"lua(
+)lua", part_index, part_unique, part_note, part_ends, part_remains, part_set_aside, R"lua(
 return {
   bury = function(id, raw, reason) bury(parse(id, raw), reason) end,
   unclaim = function(id, raw) unclaim(parse(id, raw)) end,

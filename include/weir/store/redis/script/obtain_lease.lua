@@ -4,7 +4,7 @@
 --- its own. Its functions are made when it is called: making one costs a quarter of a command.
 local function rarely()
 
----@use index, unique, note, ends, set_aside
+---@use index, unique, note, ends, remains, set_aside
 --- The end of `rarely` for who claims.
 return {
   bury = function(id, raw, reason) bury(parse(id, raw), reason) end,

@@ -230,9 +230,23 @@ local function bury(j, reason)
   finish(j, DEAD)
 end
 
+---@part remains
+--- The record and the body of a dead letter in the place of a record that cannot be read, and
+--- whether its notes are sound. A sound body that stands by itself stays; otherwise the bytes found
+--- are the payload. After `sound`.
+local function remains(id, raw, priority, death)
+  local function record(extras)
+    return struct.pack(form, 0, now, 0, 0, 0, priority, DEAD, extras, 1, now, 0, 0, 0, 0, 0, now, 0,
+      death)
+  end
+  local _, body = sound(id, record(2))
+  body = body or struct.pack('>I2', 7) .. 'damaged' .. (raw or ''):sub(1, weir.limits.payload_size)
+  return record(3), body, sound(id, record(3), true)
+end
+
 ---@part set_aside
---- Makes a dead letter of a record that cannot be read, with the bytes found as payload. Its keys
---- are freed if they can be read, and are its own. After `ends`.
+--- Makes a dead letter of a record that cannot be read. Its keys are freed if they can be read, and
+--- are its own. After `ends` and `remains`.
 local function set_aside(member, id, raw)
   local found, key = raw or '', nil
   call('ZREM', index, member)
@@ -250,13 +264,11 @@ local function set_aside(member, id, raw)
     call('HDEL', jobs, id)
     id = redis.sha1hex(member):sub(1, 16)
   end
-  local reason, death = 'weir.damaged_record', count('deaths', 1)
+  local death = count('deaths', 1)
+  local record, body, noted = remains(id, raw, member:byte() or 0, death)
   call('ZADD', dead, death, id)
-  call('HSET', jobs,
-    id, struct.pack(form, 0, now, 0, 0, 0, member:byte() or 0, DEAD, 3, 1, now, 0, 0, 0, 0, 0, now,
-      0, death),
-    id .. 'b', struct.pack('>I2', 7) .. 'damaged' .. found:sub(1, weir.limits.payload_size),
-    id .. 'n', struct.pack('>I2I4', 0, 0) .. reason)
+  call('HSET', jobs, id, record, id .. 'b', body)
+  note({id = id, extras = noted and 3 or 2}, nil, nil, 'weir.damaged_record')
 end
 
 ---@part possessor
