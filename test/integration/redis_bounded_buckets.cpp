@@ -93,6 +93,17 @@ BOOST_AUTO_TEST_CASE(F78_buckets_that_are_full_again_leave_as_new_ones_come) {
   BOOST_TEST(std::stoi(s.ask("pttl '{weir:0}:buckets'")) > 0);
 }
 
+BOOST_AUTO_TEST_CASE(F21_a_quota_that_a_key_has_no_more_takes_no_room) {
+  server s;
+  bed on{s, with_room(1)};
+  std::array const both{quota::per_second(1'000'000), slow[0]};
+  std::array const quick{both[0]};
+  BOOST_TEST(on(command::take{"a", both, 1, 0s})->allowed);
+  BOOST_TEST(take(on, "b").shed);
+  BOOST_TEST(on(command::take{"a", quick, 1, 0s})->allowed);
+  BOOST_TEST(take(on, "b").allowed);
+}
+
 BOOST_AUTO_TEST_CASE(F21_a_bucket_that_was_taken_from_without_the_bound_goes_on) {
   server s;
   bed without{s};

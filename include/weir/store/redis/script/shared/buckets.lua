@@ -137,6 +137,7 @@ if known and known ~= quotas then
       arrivals[i] = {q + now, r}
     end
   end
+  for i = #new + 1, #arrivals do arrivals[i] = nil end
 end
 
 local each, wait, out, request = {}, 0, {1, now}, {}
