@@ -221,6 +221,35 @@ BOOST_AUTO_TEST_CASE(F93_what_is_sound_beside_a_record_that_cannot_be_read_is_ke
   }
 }
 
+BOOST_AUTO_TEST_CASE(F93_a_dead_letter_that_is_damaged_is_listed_and_can_be_purged) {
+  for (bool const has_body : {false, true}) {
+    for (std::string_view const record : {"", "x"}) {
+      stage t;
+      auto const got = two_with_bodies(t, {});
+      for (auto const& j : got) {
+        BOOST_TEST(t.on(command::bury_job{"queue", j.id, j.fence, "why"}).has_value());
+      }
+      auto const id = bytes(got[0].id);
+      record.empty() ? t.by.ask("HDEL", key("j", "queue"), id)
+                     : t.by.ask("HSET", key("j", "queue"), id, record);
+      if (!has_body) t.by.ask("HDEL", key("j", "queue"), id + "b");
+      auto const dead = t.on(command::list_dead_letters{"queue", 10, {}}).value();
+      BOOST_TEST_REQUIRE(dead.jobs.size() == 2U);
+      BOOST_TEST((dead.jobs[0].id == got[0].id && dead.jobs[1].id == got[1].id));
+      BOOST_TEST((dead.jobs[0].state == job_state::dead));
+      BOOST_TEST(dead.jobs[0].reason == damaged_record);
+      BOOST_TEST(dead.jobs[0].kind == (has_body ? "kind" : "damaged"));
+      BOOST_TEST(dead.jobs[0].payload == (has_body ? got[0].payload : record));
+      BOOST_TEST(dead.jobs[1].reason == "why");
+      for (auto const& j : got) BOOST_TEST(t.on(command::purge_job{"queue", j.id}).value());
+      BOOST_TEST(!t.on(command::purge_job{"queue", got[0].id}).value());
+      auto const stats = t.on(command::read_queue_stats{"queue"}).value();
+      BOOST_TEST((stats.dead == 0U && stats.purged == 2U));
+      BOOST_TEST(t.by.ask("EXISTS", key("j", "queue"))[0].value == "0");
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(F93_of_a_job_whose_body_is_lost_no_record_is_kept) {
   stage t;
   new_job kept;

@@ -1713,7 +1713,7 @@ return out
 }
 
 inline redis_script const& list_dead_letters() {
-  static redis_script const script({part_common, part_queue, part_form, part_sound, part_record, part_find, part_describe, part_fits, R"lua(
+  static redis_script const script({part_common, part_queue, part_form, part_sound, part_record, part_find, part_describe, part_fits, part_remains, R"lua(
 local most, out = tonumber(ARGV[5]), {}
 local found =
   call('ZRANGEBYSCORE', dead, '(' .. ARGV[4], '9007199254740992', 'LIMIT', 0, most + 1)
@@ -1721,8 +1721,16 @@ local n, shown = 0, 0
 while n < most and n < #found do
   local id = found[n + 1]
   local raw = call('HGET', jobs, id)
-  if #id == 16 and sound(id, raw) then  -- what is damaged is skipped
-    if not fits(out, id, raw) then break end
+  if #id == 16 then
+    if sound(id, raw) then
+      if not fits(out, id, raw) then break end
+    else  -- nobody could purge it without its id
+      local record, body = remains(id, raw, 0, tonumber(call('ZSCORE', dead, id)))
+      room = room - #id - #record - #body - 4096
+      if room < 0 then break end
+      local notes = struct.pack('>I2I4', 0, 0) .. 'the record is damaged'
+      for _, part in ipairs({id, record, body, notes}) do out[#out + 1] = part end
+    end
     shown = shown + 1
   end
   n = n + 1
@@ -1917,7 +1925,13 @@ return {now, n, out}
 inline redis_script const& purge_job() {
   static redis_script const script({part_common, part_keep, part_queue, part_form, part_sound, part_record, part_find, part_index, part_unique, part_erase, part_note, part_ends, part_tidy, part_fade, part_settle, part_drains, part_typed, R"lua(
 tidy(1)
-local j = find(ARGV[4])
+local id = ARGV[4]
+local j, raw = look(id)
+if not j and call('ZSCORE', dead, id) then
+  j = {id = id, ended = DEAD}  -- damaged, and of no use
+elseif raw then
+  error('CORRUPT weir: a job')
+end
 if not j or j.ended == PENDING then return 0 end
 if j.ended == COMPLETED then count('completed', -1) end
 if j.ended == CANCELLED then count('cancelled', -1) end
