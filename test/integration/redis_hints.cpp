@@ -21,6 +21,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -290,6 +291,26 @@ BOOST_AUTO_TEST_CASE(F68_a_release_tells_the_next_one_and_nobody_else) {
   BOOST_TEST(two(command::release_permit{"key", "y", 0}).value().left_line);
   BOOST_TEST(happens(three.io, [&] { return last(); }));
   BOOST_TEST(publications(s) == told + 2);
+}
+
+BOOST_AUTO_TEST_CASE(F68_the_end_of_a_snooze_is_told_where_jobs_are_due) {
+  server s;
+  bed on{s, relying()};
+  std::array<new_job, 1> jobs{};
+  jobs[0].kind = "kind";
+  auto const told_by = [&](auto const& c) {
+    auto const before = publications(s);
+    BOOST_TEST(on(c).has_value());
+    return publications(s) - before;
+  };
+  BOOST_TEST(told_by(command::snooze_queue{"empty", 0s}) == 0);
+  jobs[0].id.data[0] = 1;
+  BOOST_TEST(on(command::enqueue_jobs{"queue", jobs}).has_value());
+  BOOST_TEST(told_by(command::snooze_queue{"queue", lasting}) == 0);
+  BOOST_TEST(told_by(command::snooze_queue{"queue", 0s, true}) == 0);
+  BOOST_TEST(told_by(command::snooze_queue{"queue", 0s}) == 1);
+  BOOST_TEST(on(command::pause_queue{"queue"}).has_value());
+  BOOST_TEST(told_by(command::snooze_queue{"queue", 0s}) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(F68_a_hint_that_comes_before_its_wait_is_kept) {
