@@ -293,6 +293,24 @@ BOOST_AUTO_TEST_CASE(F68_a_release_tells_the_next_one_and_nobody_else) {
   BOOST_TEST(publications(s) == told + 2);
 }
 
+BOOST_AUTO_TEST_CASE(F68_who_gives_up_its_place_by_asking_tells_the_next_one) {
+  server s;
+  bed one{s, relying()};
+  bed two{s, relying()};
+  BOOST_TEST(in_line(one, "x", {}).granted);
+  BOOST_TEST(in_line(one, "y", lasting).place == 1U);
+  command::acquire_permit const wide{"key", "z", 2, lasting, lasting};
+  BOOST_TEST(two(wide).value().place == 2U);
+  turn const next{two, "z"};
+  BOOST_TEST_REQUIRE(happens(two.io, [&] { return channels(s).size() == 1U; }));
+  run_for(two, 100ms);
+  auto const told = publications(s);
+  BOOST_TEST(!in_line(one, "y", {}).granted);
+  BOOST_TEST(publications(s) == told + 1);
+  BOOST_TEST(happens(two.io, [&] { return next(); }));
+  BOOST_TEST(two(wide).value().granted);
+}
+
 BOOST_AUTO_TEST_CASE(F68_the_end_of_a_snooze_is_told_where_jobs_are_due) {
   server s;
   bed on{s, relying()};

@@ -112,5 +112,8 @@ if patience > 0 then
   return noted({0, 0, 0, live, ahead + 1, after})
 end
 local after = retry_after(rank and line - 1 or line)
-if rank then leave_line(holder) end
+if rank then
+  leave_line(holder)
+  call_next(1)
+end
 return noted({0, 0, 0, live, 0, after})
