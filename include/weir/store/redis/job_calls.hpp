@@ -38,7 +38,7 @@ inline constexpr bool redis_wakes =
     std::same_as<C, command::extend_lease> || std::same_as<C, command::obtain_lease> ||
     std::same_as<C, command::replay_dead_letter> || std::same_as<C, command::requeue_job> ||
     std::same_as<C, command::resume_queue> || std::same_as<C, command::return_job> ||
-    std::same_as<C, command::snooze_job>;
+    std::same_as<C, command::snooze_job> || std::same_as<C, command::snooze_queue>;
 
 /// A call on one queue: its keys, that of those who wait in turn if the call wakes, perhaps one
 /// more, or those of another queue of the shard, and the arguments that all of them have.

@@ -2352,7 +2352,7 @@ return 1
 }
 
 inline redis_script const& snooze_queue() {
-  static redis_script const script({part_common, part_tell, part_queue, part_heads, part_flags, part_holds, part_save_holds, part_point, part_name_it, R"lua(
+  static redis_script const script({part_common, part_next_in_turn, part_queue, part_heads, part_flags, part_holds, part_save_holds, part_point, part_name_it, R"lua(
 local delay, least = tonumber(ARGV[4]), heads()
 local before = ARGV[5] == '1' and snoozed or 0
 call('ZCARD', due)
@@ -2363,7 +2363,10 @@ end
 snoozed = math.max(delay > 0 and now + delay or 0, before)
 if flags or delay > 0 then save_holds() end
 point(least)
-if least and not paused and math.max(least, snoozed) <= now then tell(ARGV[3], due) end
+if least and not paused and math.max(least, snoozed) <= now then
+  redis.pcall('PUBLISH', ARGV[3], due)
+  next_in_turn(KEYS[12], 1)
+end
 return 1
 )lua"});
   return script;
