@@ -89,7 +89,9 @@ class redis_watch : public redis_listener, public std::enable_shared_from_this<r
       try {
         watch_->asking_ = false;
         watch_->go_on(watch_->answered(reply));
-      } catch (...) {  // no memory
+      } catch (...) {  // no memory, perhaps for the next question
+        watch_->asking_ = false;
+        watch_->stop_sleeping();
         watch_->failed(make_error_code(boost::system::errc::not_enough_memory));
       }
     }
@@ -113,9 +115,9 @@ class redis_watch : public redis_listener, public std::enable_shared_from_this<r
     constexpr duration trust = std::chrono::seconds{2};
     auto const poll = link.options().poll_interval;
     auto const pause = link.hears(channel()) ? std::max(poll, trust) : poll;
-    sleeps_ = true;
     sleep_.start(link.strand(), saturating_add(system_clock{}.steady_now(), std::min(pause, most)),
                  [self = shared_from_this()] { self->look(); });
+    sleeps_ = true;
   }
 
   std::weak_ptr<redis_backend> link_;
