@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,6 +52,7 @@ struct noted final : detail::redis_request {
 struct owner final : detail::redis_batch_owner {
   void answered(std::shared_ptr<detail::redis_request> const& r,
                 std::span<redis_reply::node const> reply) override {
+    if (has_no_memory) throw std::bad_alloc{};
     to.push_back(r);
     replies.emplace_back(reply.begin(), reply.end());
   }
@@ -58,6 +60,7 @@ struct owner final : detail::redis_batch_owner {
   std::vector<std::shared_ptr<detail::redis_request>> to;
   std::vector<std::vector<node>> replies;
   std::vector<std::shared_ptr<detail::redis_request>> apart;
+  bool has_no_memory = false;
 };
 
 std::string wire(redis_batch const& batch) { return std::string{batch.wire().payload()}; }
@@ -129,6 +132,20 @@ BOOST_AUTO_TEST_CASE(each_of_a_batch_gets_its_own_reply_whatever_its_shape) {
   BOOST_TEST(by.replies[0].size() == 3U);
   BOOST_TEST(by.replies[1][0].value == "TRYAGAIN");
   BOOST_TEST((by.replies[2][0].data_type == kind::null));
+}
+
+BOOST_AUTO_TEST_CASE(what_was_executed_is_of_unknown_outcome_where_there_is_no_memory_to_answer) {
+  redis_batch batch;
+  auto const r = std::make_shared<noted>();
+  batch.add(r);
+  detail::redis_known_scripts known;
+  batch.encode({}, known);
+  owner by;
+  by.has_no_memory = true;
+  batch.belongs_to(by);
+  BOOST_CHECK_THROW(batch.reply(std::vector<node>{{kind::null, 1, 0, ""}}), std::bad_alloc);
+  BOOST_TEST((r->told == errc::outcome_unknown));
+  BOOST_TEST(batch.unanswered().empty());
 }
 
 BOOST_AUTO_TEST_CASE(

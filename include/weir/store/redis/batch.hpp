@@ -4,6 +4,7 @@
 #ifndef WEIR_STORE_REDIS_BATCH_HPP
 #define WEIR_STORE_REDIS_BATCH_HPP
 
+#include "weir/error.hpp"
 #include "weir/store/redis/convoy.hpp"
 #include "weir/store/redis/reply.hpp"
 #include "weir/store/redis/request.hpp"
@@ -89,10 +90,15 @@ class redis_batch final : public redis_receiver {
   }
 
  private:
-  /// About the next one.
+  /// About the next one, which may have been executed also where there is no memory to say so.
   void tell(std::span<redis_value const> reply) {
     auto const r = std::move(commands_[answered_++]);
-    reply.empty() ? owner_->parted(r) : owner_->answered(r, reply);
+    try {
+      reply.empty() ? owner_->parted(r) : owner_->answered(r, reply);
+    } catch (...) {
+      r->fail(errc::outcome_unknown);
+      throw;
+    }
   }
 
   redis_batch_owner* owner_ = nullptr;
