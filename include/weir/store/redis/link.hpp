@@ -342,8 +342,8 @@ class redis_link final : public redis_backend,
   }
 
   void confirmed(redis_unconfirmed::batch const& batch, bool enough) {
-    if (unconfirmed_.more()) ask_replicas();
     redis_unconfirmed::settle(batch, enough);
+    if (unconfirmed_.more()) ask_replicas();
   }
 
   /// Requests that had no room yet were not executed.
@@ -490,6 +490,7 @@ class redis_link final : public redis_backend,
     }
     return_queue();
     redis_unconfirmed::settle(unconfirmed_.take(), false);
+    (void)unconfirmed_.more();  // also if there was no memory for its question
     if (closed_) return finish();
     // What the server has against us is told at once, and it is asked again all the same.
     refused_ = redis_refusal_stays(why) ? why : error_code{};
