@@ -144,13 +144,14 @@ class redis_link final : public redis_backend,
   }
 
   void send_soon(std::shared_ptr<redis_request> const& r) {
-    ++given_;
-    room_.take(r->bytes());
     if (!next_) {
-      next_ = spare_.take();
+      auto batch = spare_.take();
       post_task(strand_, [self = shared_from_this()] { self->send(); });
+      next_ = std::move(batch);
     }
     next_->add(r);
+    ++given_;
+    room_.take(r->bytes());
     // Not all at once: the server does the first ones while the others are still being made.
     if (next_->unanswered().size() >= redis_convoy::most_together && up()) send();
   }
