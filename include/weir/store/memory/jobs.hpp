@@ -99,6 +99,7 @@ class basic_memory_jobs {
     // Parked before the lock is taken and resumed after it is released: either may run code of the
     // handler's.
     auto const op = park<error_code, hint>(fallback, std::move(handler));
+    if (!op->waiting()) return;  // its handler is gone, and with it what the command views
     if (c.shard >= count_) {
       op->resume(make_error_code(errc::invalid_shard), hint{});
       return;
@@ -118,6 +119,7 @@ class basic_memory_jobs {
   void await(command::await_cancel const& c, time_point, hint_handler handler,
              boost::asio::any_io_executor fallback) {
     auto const op = park<error_code, hint>(fallback, std::move(handler));
+    if (!op->waiting()) return;  // its handler is gone, and with it what the command views
     try {
       std::lock_guard const lock{cancels_mutex_};
       return cancels_.add(c.holder, op);

@@ -172,6 +172,7 @@ class basic_memory_permits {
              boost::asio::any_completion_handler<void(error_code, hint)> handler,
              boost::asio::any_io_executor const& fallback) {
     auto const operation = park<error_code, hint>(fallback, std::move(handler));
+    if (!operation->waiting()) return;  // its handler is gone, and with it what the command views
     error_code ec;
     try {
       bool const waits = lines_.visit(c.key, now, [&](awaited_line* line, auto&) {

@@ -71,8 +71,8 @@ class nats_engine {
       return post_completion(executor_, std::move(handler), ec, answer{});
     }
     auto op = park<error_code, answer>(executor_, std::move(handler));
-    if constexpr (!command::waits_for_event<C>) patience_->add(op, terms.patience);
-    start(c, terms.at, std::move(op));
+    if (!op->waiting()) return;  // its handler is gone, and with it what the command views
+    start(c, terms, std::move(op));
   }
 
  private:
@@ -92,7 +92,7 @@ class nats_engine {
   }
 
   template <class C>
-  void start(C const& c, told_time told, waiting_for<C> op) {
+  void start(C const& c, call_terms const& terms, waiting_for<C> op) {
     if constexpr (std::same_as<C, command::await_jobs>) {
       dispatch_task(link_->strand(),
                     [places = places_, c, op = std::move(op)] { places->await(c, op); });
@@ -100,11 +100,12 @@ class nats_engine {
       dispatch_task(link_->strand(), [link = link_, holder = std::string{c.holder},
                                       op = std::move(op)] { link->await_cancel(holder, op); });
     } else {
-      auto errand = nats_errand_of(std::move(op), c, told, link_->pending());
-      dispatch_task(link_->strand(),
-                    [places = places_, part = places_->part_of(c), errand = std::move(errand)] {
-                      places->submit(part, errand);
-                    });
+      auto errand = nats_errand_of(op, c, terms.at, link_->pending());
+      auto const part = places_->part_of(c);
+      patience_->add(op, terms.patience);  // which may end it at once
+      dispatch_task(link_->strand(), [places = places_, part, errand = std::move(errand)] {
+        places->submit(part, errand);
+      });
     }
   }
 

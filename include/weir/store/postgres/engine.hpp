@@ -70,10 +70,12 @@ class postgres_engine {
     if constexpr (command::waits_for_event<C>) {
       waits_->wait(executor_, std::move(handler), c);
     } else {
-      auto op = park<error_code, answer>(executor_, std::move(handler));
-      patience_->add(op, terms.patience);
+      auto const op = park<error_code, answer>(executor_, std::move(handler));
+      if (!op->waiting()) return;  // its handler is gone, and with it what the command views
+      auto copy = std::make_unique<postgres_command<C>>(op, c, in);
       if (terms.at) pool_->tidy_no_more();
-      pool_->submit(std::make_unique<postgres_command<C>>(std::move(op), c, in));
+      patience_->add(op, terms.patience);  // which may end it at once
+      pool_->submit(std::move(copy));
     }
   }
 

@@ -213,6 +213,7 @@ class postgres_waits final : public postgres_watch_owner {
           } catch (...) {  // then the next look notices
           }
         });
+    if (!op->waiting()) return;  // its handler is gone, and with it what the command views
     if constexpr (for_cancel) {
       dispatch_task(pool_->strand(), [self = self_weakly().lock(), topic = cancelled(c.holder),
                                       op = std::move(op)] { self->add(topic, op); });

@@ -77,13 +77,15 @@ class sqlite_engine {
       }
     }
     auto const op = park<error_code, answer>(executor_, std::move(handler));
+    if (!op->waiting()) return;  // its handler is gone, and with it what the command views
     // From here on it completes, and so does not throw.
     try {
       if constexpr (command::waits_for_event<C>) {
         worker_->submit(std::make_unique<sqlite_wait_request<C>>(op, c, worker_->waiters()));
       } else {
-        patience_->add(op, terms.patience);
-        worker_->submit(std::make_unique<sqlite_command<C>>(op, c, terms.at));
+        auto copy = std::make_unique<sqlite_command<C>>(op, c, terms.at);
+        patience_->add(op, terms.patience);  // which may end it at once
+        worker_->submit(std::move(copy));
       }
     } catch (std::bad_alloc const&) {
       op->resume(make_error_code(boost::system::errc::not_enough_memory), answer{});

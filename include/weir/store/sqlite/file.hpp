@@ -110,8 +110,11 @@ class sqlite_file {
         return made;
       });
     } catch (sqlite_failure const& f) {
-      // Its log wants room before anything can be emptied.
-      if (f.full() && sqlite_reserve{path, options.reserve}.give_up()) {
+      // Its log wants room before anything can be emptied. SQLite follows links, and so the reserve
+      // is beside the file itself.
+      std::error_code failed;
+      auto const whole = std::filesystem::weakly_canonical(path, failed).string();
+      if (f.full() && sqlite_reserve{failed ? path : whole, options.reserve}.give_up()) {
         return open(path, options, clock);
       }
       return explained(to_error(f), cause_of(f, path));
@@ -119,7 +122,8 @@ class sqlite_file {
   }
 
   /// Why SQLite did not do it, for people.
-  [[nodiscard]] static std::string cause_of(sqlite_failure const& f, std::string const& path) {
+  [[nodiscard]] static std::string cause_of(sqlite_failure const& f,
+                                            std::string const& path) noexcept try {
     std::error_code ignored;
     auto const folder = std::filesystem::path{path}.parent_path();
     if (f.primary() == SQLITE_CANTOPEN && !folder.empty() &&
@@ -131,6 +135,8 @@ class sqlite_file {
     }
     if (f.busy()) return "other processes keep it for longer than sqlite_options::busy_timeout";
     return f.what();
+  } catch (std::bad_alloc const&) {
+    return {};
   }
 
   sqlite_file(std::string const& path, sqlite_options const& options, sqlite_clock clock)
@@ -195,9 +201,11 @@ class sqlite_file {
     tables_.committed();
   }
 
-  void rollback() noexcept {
+  /// False: the transaction goes on, for want of memory, and ends with the connection.
+  bool rollback() noexcept {
     if (db_.in_transaction()) sqlite3_exec(db_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
     tables_.forget();
+    return !db_.in_transaction();
   }
 
   /// May records be made? Takes the reserve's room again if it was given up. Within a transaction.

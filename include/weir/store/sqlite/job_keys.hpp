@@ -81,11 +81,15 @@ class sqlite_job_keys {
     erase(q, enqueue_key, key);
   }
 
-  /// Who took the run lock last. It is held as long as that job is leased.
+  /// Who took the run lock last. It is held as long as that job is leased. One that cannot be read
+  /// keeps nobody from running.
   [[nodiscard]] std::optional<job_id> runner(sqlite_queue const& q, std::string_view key) {
-    auto const found = read(q, run_lock, key);
-    if (!found) return std::nullopt;
-    return found->owner;
+    try {
+      auto const found = read(q, run_lock, key);
+      if (found) return found->owner;
+    } catch (sqlite_damage const&) {
+    }
+    return std::nullopt;
   }
 
   void take_run(sqlite_queue const& q, std::string_view key, job_id const& owner) {

@@ -54,9 +54,13 @@ class sqlite_queue_table {
   [[nodiscard]] queue* find_queue(std::string_view name) { return queues_.find(name); }
   [[nodiscard]] queue& make_queue(std::string_view name) { return queues_.make(name); }
   [[nodiscard]] queue* hold(std::string_view name, time_point now) {
-    if (auto* const q = queues_.find(name)) return q;
-    if (in_.ledger.idle >= in_.options.max_idle_queues && !forget_one(now)) return nullptr;
-    return &queues_.make(name);
+    auto* q = queues_.find(name);
+    if (q != nullptr && q->outlasts_jobs(now)) return q;
+    while (in_.ledger.idle >= in_.options.max_idle_queues) {
+      if (!forget_one(now)) return nullptr;
+    }
+    q = queues_.find(name);  // it may have been forgotten
+    return q != nullptr ? q : &queues_.make(name);
   }
 
   /// Whoever waits for jobs is told if the step makes the queue due earlier.

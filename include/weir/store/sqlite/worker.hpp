@@ -377,7 +377,7 @@ class sqlite_worker {
           return fails(explained(to_error(f), sqlite_file::cause_of(f, path_)));
         }
       } catch (std::bad_alloc const&) {
-        if (file_) file_->rollback();
+        if (file_ && !file_->rollback()) file_.reset();
         return make_error_code(boost::system::errc::not_enough_memory);
       }
     }
@@ -427,8 +427,7 @@ class sqlite_worker {
     } catch (std::bad_alloc const&) {
       ec = make_error_code(boost::system::errc::not_enough_memory);
     }
-    file_->rollback();
-    if (!usable) file_.reset();
+    if (!file_->rollback() || !usable) file_.reset();
     return ec;
   }
 
@@ -517,7 +516,7 @@ class sqlite_worker {
       file_->commit();
     } catch (...) {
       looked_at_.reset();
-      if (file_) file_->rollback();
+      if (file_ && !file_->rollback()) file_.reset();
     }
   }
 
