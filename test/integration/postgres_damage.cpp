@@ -67,6 +67,7 @@ BOOST_AUTO_TEST_CASE(F93_a_damaged_job_is_set_aside_and_its_queue_goes_on) {
                                    "strategy = 0",
                                    "vesting = -9223372036854775808, kind = ''",
                                    "payload = convert_to(repeat('x', 3000000), 'UTF8')",
+                                   "payload = convert_to(repeat('x', 5000000), 'UTF8')",
                                    "memo = convert_to(repeat('x', 3000), 'UTF8')",
                                    "headers = convert_to(repeat('x', 4097), 'UTF8')",
                                    "checkpoint = convert_to(repeat('x', 65537), 'UTF8')"}) {

@@ -13,6 +13,7 @@
 #include "weir/store/postgres/request.hpp"
 #include "weir/store/postgres/rows.hpp"
 #include "weir/store/postgres/socket.hpp"
+#include "weir/time.hpp"
 
 #include <libpq-fe.h>
 
@@ -242,7 +243,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
   }
 
   void set_timer() {
-    deadline_ = timer_.now() + options_.command_timeout;
+    deadline_ = saturating_add(timer_.now(), options_.command_timeout);
     timer_.set(deadline_, [this, keep = lives()] { timed_out(); });
   }
   void timed_out() {
@@ -277,7 +278,7 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
   void readable() {
     socket_.begin_reading();
     bool const good = PQconsumeInput(socket_.get()) == 1;
-    deadline_ = timer_.now() + options_.command_timeout;
+    deadline_ = saturating_add(timer_.now(), options_.command_timeout);
     auto const before = under_way_.size();
     bool const was_ready = ready_;
     take_results();
@@ -329,8 +330,11 @@ class postgres_link : public std::enable_shared_from_this<postgres_link> {
           break;
         case PGRES_COMMAND_OK: first.prepares = false; break;
         case PGRES_FATAL_ERROR:
-          // Without a code it is not the server who says so: the connection is over.
-          if (PQresultErrorField(r.get(), PG_DIAG_SQLSTATE) == nullptr) return;
+          // Without a code it is not the server who says so: the connection is over, or the answer
+          // of what was executed cannot be had.
+          if (PQresultErrorField(r.get(), PG_DIAG_SQLSTATE) == nullptr) {
+            return end(why_ ? why_ : explained(errc::outcome_unknown, socket_.message()));
+          }
           if (first.named && stale(r.get())) first.stale = true;
           if (first.prepares || first.stale) named_ = false;
           if (state_of(r.get()) == "55P03") first.locked = true;

@@ -119,7 +119,7 @@ class postgres_listener {
   }
 
   void check_later() {
-    timer_.set(timer_.now() + silence_, [this, keep = lives()] {
+    timer_.set(saturating_add(timer_.now(), silence_), [this, keep = lives()] {
       if (unanswered_ != 0 || broken_) return lost();
       send("SELECT");
       check_later();

@@ -33,13 +33,14 @@ inline constexpr char const* postgres_from_4[] = {
     pgsql::floors, pgsql::pointers, pgsql::queues, pgsql::from_4_fill};
 inline constexpr char const* postgres_from_6[] = {pgsql::from_6, pgsql::jobs, pgsql::claims,
                                                   pgsql::dequeue, pgsql::from_6_fill};
-inline constexpr std::array<std::span<char const* const>, 3> postgres_migrations{
-    postgres_from_4, std::span<char const* const>{}, postgres_from_6};
+inline constexpr char const* postgres_from_7[] = {pgsql::jobs, pgsql::dequeue};
+inline constexpr std::array<std::span<char const* const>, 4> postgres_migrations{
+    postgres_from_4, std::span<char const* const>{}, postgres_from_6, postgres_from_7};
 static_assert(postgres_first_schema + postgres_migrations.size() == postgres_schema_version);
 
 /// FNV-1a of what makes the schema. A schema with another text is another version, or a database of
 /// the one is taken for the other: a test compares.
-inline constexpr std::uint64_t postgres_schema_digest = 17727244587097811209U;
+inline constexpr std::uint64_t postgres_schema_digest = 17433602670969152861U;
 
 /// Of a database with an earlier version than this one's.
 [[nodiscard]] inline error_code postgres_outdated(std::int64_t schema) {
@@ -55,9 +56,9 @@ inline constexpr std::uint64_t postgres_schema_digest = 17727244587097811209U;
 
 /// The bytes of a job's row in an answer, as in rule/bytes.hpp.
 inline constexpr std::string_view postgres_job_bytes =
-    "octet_length(j.kind) + octet_length(j.payload) + octet_length(j.unique_key) + "
+    "(octet_length(j.kind) + octet_length(j.payload) + octet_length(j.unique_key) + "
     "octet_length(j.memo) + octet_length(j.result) + octet_length(j.reason) + "
-    "octet_length(j.headers) + octet_length(j.progress) + octet_length(j.checkpoint)";
+    "octet_length(j.headers) + octet_length(j.progress) + octet_length(j.checkpoint))";
 
 /// What every command is executed with. Whoever waits for longer than the lock timeout is told so
 /// instead of holding up what is behind it (F50). A plan is made once, for whatever there will be:

@@ -209,8 +209,13 @@ class postgres_pool final : public postgres_link_owner, private postgres_gathere
 
   void pump() {
     if (std::exchange(pumping_, true)) return;  // a link that ended meanwhile comes back here
-    for (auto& each : lanes_) pump(each);
-    if (!gathering_) pump_gathered();
+    try {
+      for (auto& each : lanes_) pump(each);
+      if (!gathering_) pump_gathered();
+    } catch (...) {  // no memory: the next one goes on
+      pumping_ = false;
+      throw;
+    }
     pumping_ = false;
     if (closed_) let_go();
   }

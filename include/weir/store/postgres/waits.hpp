@@ -114,7 +114,10 @@ class postgres_watch : public std::enable_shared_from_this<postgres_watch> {
   void fail(error_code ec) noexcept {
     waiters_.wake_all(ec);
     sleep_.stop();
-    if (auto const owner = owner_.lock()) owner->left(*this);
+    try {
+      if (auto const owner = owner_.lock()) owner->left(*this);
+    } catch (std::bad_alloc const&) {  // the next one that leaves settles it
+    }
   }
 
  private:

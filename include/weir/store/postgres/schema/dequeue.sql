@@ -103,14 +103,15 @@ BEGIN
         PERFORM weir.raise_fences(now_);
       END IF;
       -- The best ones that nobody else has locked, in their order, which that of their fences is,
-      -- too. The claim ends before the first one that is to be buried, and before the one that is too
-      -- large for the answer, which never is the first (F60).
+      -- too. The claim ends before the first one that is to be buried, which takes no room in the answer,
+      -- and before the one that is too large for that, which never is the first (F60).
       SELECT array_agg(l.place), array_agg(nextval('weir.fences')), array_agg(l.id),
           array_position(array_agg(l.reason IS NOT NULL), true),
-          array_agg(l.size), sum(l.size)
+          array_agg(CASE WHEN l.reason IS NULL THEN l.bytes ELSE 0 END),
+          sum(CASE WHEN l.reason IS NULL THEN l.bytes ELSE 0 END)
         INTO places, fences_, candidates, odd, sizes, total
         FROM (SELECT j.ctid AS place, j.id,
-                  weir.claim_bytes(j) AS size,
+                  weir.claim_bytes(j) AS bytes,
                   weir.unclaimable(j, now_) AS reason
                 FROM weir.jobs j WHERE j.queue || '' = queue_ AND j.priority = levels[l]
                   AND j.vesting >= firsts[l] AND j.vesting <= now_

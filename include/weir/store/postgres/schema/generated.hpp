@@ -1230,14 +1230,15 @@ BEGIN
         PERFORM ~.raise_fences(now_);
       END IF;
       -- The best ones that nobody else has locked, in their order, which that of their fences is,
-      -- too. The claim ends before the first one that is to be buried, and before the one that is too
-      -- large for the answer, which never is the first (F60).
+      -- too. The claim ends before the first one that is to be buried, which takes no room in the answer,
+      -- and before the one that is too large for that, which never is the first (F60).
       SELECT array_agg(l.place), array_agg(nextval('~.fences')), array_agg(l.id),
           array_position(array_agg(l.reason IS NOT NULL), true),
-          array_agg(l.size), sum(l.size)
+          array_agg(CASE WHEN l.reason IS NULL THEN l.bytes ELSE 0 END),
+          sum(CASE WHEN l.reason IS NULL THEN l.bytes ELSE 0 END)
         INTO places, fences_, candidates, odd, sizes, total
         FROM (SELECT j.ctid AS place, j.id,
-                  ~.claim_bytes(j) AS size,
+                  ~.claim_bytes(j) AS bytes,
                   ~.unclaimable(j, now_) AS reason
                 FROM ~.jobs j WHERE j.queue || '' = queue_ AND j.priority = levels[l]
                   AND j.vesting >= firsts[l] AND j.vesting <= now_
@@ -1748,9 +1749,9 @@ BEGIN
     j.state := how_; j.holder := NULL; j.sequence := 0;
     j.result := coalesce(result_, j.result); j.reason := coalesce(reason_, j.reason);
     IF how_ = 3 THEN
-      INSERT INTO ~.dead_letters SELECT j.*, ~.next_death();
+      INSERT INTO ~.dead_letters SELECT j.*, ~.next_death() ON CONFLICT (queue, id) DO NOTHING;
     ELSE
-      INSERT INTO ~.ended SELECT j.*, now_ + j.retention;
+      INSERT INTO ~.ended SELECT j.*, now_ + j.retention ON CONFLICT (queue, id) DO NOTHING;
     END IF;
   END IF;
   DELETE FROM ~.jobs k WHERE k.queue = j.queue AND k.id = j.id;
@@ -1824,7 +1825,7 @@ BEGIN
   j.progress := substr(j.progress, 1, 1024);
   j.checkpoint := substr(j.checkpoint, 1, 65536);
   j.reason := 'the record is damaged';
-  INSERT INTO ~.dead_letters SELECT j.*, ~.next_death();
+  INSERT INTO ~.dead_letters SELECT j.*, ~.next_death() ON CONFLICT (queue, id) DO NOTHING;
   DELETE FROM ~.jobs k WHERE k.queue = j.queue AND k.id = j.id;
   RETURN 2;
 END $$;
@@ -2318,7 +2319,7 @@ BEGIN
     FETCH page INTO j;
     EXIT WHEN NOT FOUND;
     room := room - {job_bytes};
-    IF n = limit_ OR room < 0 THEN
+    IF n = limit_ OR room < 0 AND n > 0 THEN
       end_ := last_;
       EXIT;
     END IF;

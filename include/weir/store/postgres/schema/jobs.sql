@@ -87,9 +87,9 @@ BEGIN
     j.state := how_; j.holder := NULL; j.sequence := 0;
     j.result := coalesce(result_, j.result); j.reason := coalesce(reason_, j.reason);
     IF how_ = weir.job_state.dead THEN
-      INSERT INTO weir.dead_letters SELECT j.*, weir.next_death();
+      INSERT INTO weir.dead_letters SELECT j.*, weir.next_death() ON CONFLICT (queue, id) DO NOTHING;
     ELSE
-      INSERT INTO weir.ended SELECT j.*, now_ + j.retention;
+      INSERT INTO weir.ended SELECT j.*, now_ + j.retention ON CONFLICT (queue, id) DO NOTHING;
     END IF;
   END IF;
   DELETE FROM weir.jobs k WHERE k.queue = j.queue AND k.id = j.id;
@@ -167,7 +167,7 @@ BEGIN
   j.progress := substr(j.progress, 1, weir.limits.progress_size);
   j.checkpoint := substr(j.checkpoint, 1, weir.limits.checkpoint_size);
   j.reason := 'weir.damaged_record';
-  INSERT INTO weir.dead_letters SELECT j.*, weir.next_death();
+  INSERT INTO weir.dead_letters SELECT j.*, weir.next_death() ON CONFLICT (queue, id) DO NOTHING;
   DELETE FROM weir.jobs k WHERE k.queue = j.queue AND k.id = j.id;
   RETURN 2;
 END $$;
@@ -672,7 +672,7 @@ BEGIN
     FETCH page INTO j;
     EXIT WHEN NOT FOUND;
     room := room - weir.job_bytes;
-    IF n = limit_ OR room < 0 THEN
+    IF n = limit_ OR room < 0 AND n > 0 THEN
       end_ := last_;
       EXIT;
     END IF;

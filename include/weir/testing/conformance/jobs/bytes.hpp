@@ -75,6 +75,17 @@ inline void large_jobs_come_by_and_by(job_bench& b) {
          "a peek gives the first of them");
   expect_bounded(peeked, true, "a peek");
 
+  std::uint32_t listed = 0;
+  std::string cursor;
+  do {
+    auto const page = b.must(command::list_jobs{"queue", job_state::pending, n, cursor});
+    expect_bounded(page.jobs, false, "a page of jobs");
+    for (auto const& j : page.jobs) expect(j.payload == text, "none is cut");
+    listed += static_cast<std::uint32_t>(page.jobs.size());
+    cursor = page.cursor;
+  } while (!cursor.empty());
+  expect(listed == n, "every job is listed");
+
   std::uint32_t next = 1;
   std::vector<leased_job> all;
   for (bool more = true; more;) {
