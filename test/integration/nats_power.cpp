@@ -291,6 +291,8 @@ BOOST_AUTO_TEST_CASE(F58_an_image_that_lost_a_part_is_replaced_first) {
   (void)who.ask("$JS.API.STREAM.PURGE.weir-keys",
                 R"({"filter":")" + detail::nats_names{"weir"}.parts(0, before[0].id) + R"("})");
   bed on{s, o};
+  BOOST_TEST_REQUIRE(
+      weir_test::happens([&] { return on(command::read_queue_stats{"queue"}).has_value(); }));
   while (images(who)[0].position == before[0].position) {
     BOOST_TEST_REQUIRE(!enqueue(on, ++next));
   }
