@@ -191,7 +191,7 @@ MUTANTS = [
      before("return tell(on);"),
      {ACCESS: ["what_the_documentation_asks_for_is_enough_for_jobs"]}),
     ("cut_without_image", "the log is cut before it is said which image there is", WRITER,
-     "if (++written_ == record_.parts) return look_at(l, 0, &nats_image_writing::say);",
+     "if (++written_ == record_.parts) return look_at(l, 0, &nats_image_writing::count_own);",
      before("if (written_ + 1 == record_.parts) {"
             " written_ = 0; places_[0].image = record_; safe_ = 0; return cut(l); }"),
      {JOB_FAULTS: ["R4_a_process*"]}),
