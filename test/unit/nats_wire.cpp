@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(what_is_read_is_what_was_written) {
   });
 }
 
-// Who asked reads what it is told of by places and enumerators.
+// Answers are read by places and enumerators, so those that cannot be right are refused.
 BOOST_AUTO_TEST_CASE(F90_what_cannot_be_the_result_of_a_command_is_no_answer) {
   std::array<new_job, 2> const jobs{};
   std::array<finished_job, 2> const ended{};

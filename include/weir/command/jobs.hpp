@@ -472,7 +472,7 @@ struct min_vesting_time {
   std::string_view queue;  ///< its name, 1…`limits::key_size` bytes
 };
 
-/// What a scan says of hints that a store gives in turn (`await_jobs`).
+/// The part of a scan in hints that a store gives in turn (`await_jobs`).
 enum class hint_turn : std::uint8_t {
   none,    ///< nothing
   taken,   ///< it is asked before a wait in turn: that begins here, if no queue is due

@@ -246,7 +246,7 @@ class nats_image_writing : public std::enable_shared_from_this<nats_image_writin
           first_ = std::min(first_, written.sequence);
           std::string{}.swap(parts_[n]);
           if (++written_ == record_.parts) return look_at(l, 0, &nats_image_writing::count_own);
-          // None is older than the first one, by which an image is kept.
+          // The first part is the oldest one: cleaning keeps all that is not older than that.
           for (int i = n == 0 ? at_a_time : 1; i != 0; --i) write_part(l);
         });
   }

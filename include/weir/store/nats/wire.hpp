@@ -156,7 +156,7 @@ template <class Result>
   return from.complete();
 }
 
-/// Has a result as many parts as its command can have? Who asked reads them by their places.
+/// Has a result as many parts as its command can have? They are read by their places.
 template <class C>
 [[nodiscard]] bool nats_answers(C const& c, typename C::result const& r) {
   if constexpr (requires { c.next; }) {

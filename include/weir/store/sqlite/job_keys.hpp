@@ -81,8 +81,8 @@ class sqlite_job_keys {
     erase(q, enqueue_key, key);
   }
 
-  /// Who took the run lock last. It is held as long as that job is leased. One that cannot be read
-  /// keeps nobody from running.
+  /// The job that took the run lock last, which is held as long as that job is leased. A lock that
+  /// cannot be read keeps nobody from running.
   [[nodiscard]] std::optional<job_id> runner(sqlite_queue const& q, std::string_view key) {
     try {
       auto const found = read(q, run_lock, key);
