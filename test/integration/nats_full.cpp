@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <thread>
 
 namespace {
 
@@ -30,21 +31,15 @@ using network_test::lasting;
 
 constexpr std::string_view server_limit =
     R"(jetstream { max_file_store: 24MB, max_memory_store: 1MB })";
-constexpr std::string_view account_limit =
-    R"(jetstream { max_file_store: 1GB, max_memory_store: 1MB }
-accounts { A: { jetstream: { max_file: 24MB, max_mem: 1MB }, users: [ { user: a, password: a } ] } }
-no_auth_user: a)";
-
-// Each replica counts.
-constexpr std::string_view account_of_three =
-    R"(jetstream { max_file_store: 1GB, max_memory_store: 1MB }
-accounts { A: { jetstream: { max_file: 300MB, max_mem: 1MB }, users: [ { user: a, password: a } ] } }
-no_auth_user: a)";
-
-constexpr std::string_view small_account =
-    R"(jetstream { max_file_store: 1GB, max_memory_store: 1MB }
-accounts { A: { jetstream: { max_file: 6MB, max_mem: 1MB }, users: [ { user: a, password: a } ] } }
-no_auth_user: a)";
+/// A server whose account has so much room; in a cluster each replica counts.
+std::string limited_to(std::string const& room) {
+  return "jetstream { max_file_store: 1GB, max_memory_store: 1MB }\n"
+         "accounts { A: { jetstream: { max_file: " +
+         room +
+         ", max_mem: 1MB }, users: [ { user: a, password: a } ] } }\n"
+         "no_auth_user: a";
+}
+std::string const account_limit = limited_to("24MB");
 
 template <class On>
 [[nodiscard]] error_code acquire_lock(On& on, std::string_view key) {
@@ -132,7 +127,7 @@ BOOST_AUTO_TEST_CASE(F61_a_full_server_is_drained_to_the_last_job) {
 }
 
 BOOST_AUTO_TEST_CASE(F61_a_full_account_is_drained_to_the_last_job) {
-  configured s{std::string{account_limit}};
+  configured s{account_limit};
   bed on{*s.it, owning()};
   is_drained(on);
 }
@@ -140,12 +135,40 @@ BOOST_AUTO_TEST_CASE(F61_a_full_account_is_drained_to_the_last_job) {
 // The servers of a cluster hear a moment late of each other's room, so that more is written than
 // there is room for.
 BOOST_AUTO_TEST_CASE(F61_a_full_account_of_a_cluster_is_drained_to_the_last_job) {
-  cluster c{std::string{account_of_three}};
+  cluster c{limited_to("300MB")};
   auto o = owning();
   o.replicas = cluster::size;
   o.reserve = 24U << 20U;
   bed on{c.addresses(), o};
   is_drained(on, true);
+}
+
+// As a server of a cluster hears a moment late of room that was given up on another one, this one
+// is told so.
+BOOST_AUTO_TEST_CASE(F61_room_that_a_server_hears_of_late_is_waited_for) {
+  server s{{}, account_limit};
+  bed on{s, owning()};
+  auto const fence = certain(on, command::acquire_lock{"order", "me", lasting}).fence;
+  stranger who{s};
+  // While it reads its configuration nobody answers for JetStream.
+  auto const is_said = [&who](std::string const& question, std::string const& filter, auto holds) {
+    return weir_test::happens([&] {
+      auto const said = nlohmann::json::parse(who.ask(question, filter), nullptr, false);
+      return said.is_object() && holds(said);
+    });
+  };
+  s.reload(limited_to("1"));
+  BOOST_TEST_REQUIRE(is_said("$JS.API.INFO", {}, [](nlohmann::json const& said) {
+    return said.at("limits").at("max_storage") == 1;
+  }));
+  std::jthread const tells{[&] {
+    (void)is_said("$JS.API.STREAM.INFO.weir-keys", R"({"subjects_filter":"weir.k.reserve.>"})",
+                  [](nlohmann::json const& said) {
+                    return said.contains("state") && !said["state"].contains("subjects");
+                  });
+    s.reload(account_limit);
+  }};
+  BOOST_TEST(!on(command::renew_lock{"order", "me", fence, lasting}).has_error());
 }
 
 BOOST_AUTO_TEST_CASE(F61_full_streams_are_drained_to_the_last_job) {
@@ -158,7 +181,7 @@ BOOST_AUTO_TEST_CASE(F61_full_streams_are_drained_to_the_last_job) {
 
 // Each step is one more message of the log, which is cut many times.
 BOOST_AUTO_TEST_CASE(F61_what_is_tried_again_and_again_does_not_fill_it) {
-  configured s{std::string{small_account}};
+  configured s{limited_to("6MB")};
   bed on{*s.it, owning()};
   auto const kept = fill(on, std::string(20'000, 'x'));
   std::string const memo(1000, 'm');
@@ -187,7 +210,7 @@ void take_all(stranger& who) {
 
 // A reserve that was given up is missing for all, also for a process that comes later.
 BOOST_AUTO_TEST_CASE(F61_beside_others_who_take_all_the_room_what_is_held_is_kept) {
-  configured s{std::string{account_limit}};
+  configured s{account_limit};
   stranger who{*s.it};
   std::uint64_t fence = 0;
   {
@@ -219,7 +242,7 @@ BOOST_AUTO_TEST_CASE(F61_beside_others_who_take_all_the_room_what_is_held_is_kep
 
 // The reserve is kept in the stream of the keys, which nobody may lead while a shard's log goes on.
 BOOST_AUTO_TEST_CASE(F61_where_nobody_says_whether_there_is_room_it_is_not_told_as_full) {
-  configured s{std::string{account_limit}};
+  configured s{account_limit};
   stranger who{*s.it};
   auto o = owning();
   o.health_check_interval = 10min;
@@ -248,7 +271,7 @@ boost::asio::awaitable<void> knocks(nats_store const& store, std::uint64_t first
 }
 
 BOOST_AUTO_TEST_CASE(F61_what_one_process_gives_up_no_other_one_takes) {
-  configured s{std::string{account_limit}};
+  configured s{account_limit};
   stranger who{*s.it};
   together all{*s.it};
   via keeps{all, all.add(owning())};

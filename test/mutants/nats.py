@@ -131,7 +131,7 @@ MUTANTS = [
      {FULL: ["F61_what*"]}),
     ("room_is_known_at_once", "room that the servers of a cluster do not know yet is not waited for", RECORD,
      "room_until_ = saturating_add(now, nats_reserve::spread);", instead("room_until_ = now;"),
-     {FULL: ["F61_a_full_account_of*"]}),
+     {FULL: ["F61_room_that*"]}),
     ("reserve_stays", "what is kept for renewals is not given up for them", RECORD,
      "if (!std::exchange(gave_, true)) {",
      before("return failed(make_error_code(errc::store_full));"),
