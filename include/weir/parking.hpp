@@ -54,6 +54,19 @@
 // be given to someone.
 namespace weir {
 
+namespace detail {
+
+/// An operation that its owner resumes, parked or not.
+template <class... Args>
+class resumable : public parked_base {
+ public:
+  /// Ends it with these, if it still waits: only the first call wins. Returns whether this call
+  /// did. It may throw: out of memory.
+  virtual bool resume(Args... args) = 0;
+};
+
+}  // namespace detail
+
 /// An operation that waits: `park` makes it. Each member may be called by any thread.
 ///
 /// Its base has more, for a store whose callers may bound their operations (`with_patience`):
@@ -70,11 +83,11 @@ namespace weir {
 ///
 /// @tparam Args the handler's arguments, the first of which is an error_code
 template <class... Args>
-class parked : public detail::parked_base {
+class parked : public detail::resumable<Args...> {
  public:
   /// Posts the handler with these arguments, never inline, if the operation still waits: only the
   /// first call wins. Returns whether this call did. Throws what posting throws: out of memory.
-  virtual bool resume(Args... args) = 0;
+  bool resume(Args... args) override = 0;
 
   /// The first half of `resume`, for an owner that is about to do what the operation waits for: it
   /// can no longer be cancelled, and contexts that are destroyed meanwhile wait for `finish`.
@@ -95,14 +108,6 @@ namespace detail {
 struct not_told {
   void operator()() const noexcept {}
 };
-
-// Not executor_work_guard: it takes a strand of an any_io_executor for an executor of the old kind.
-template <class Executor>
-[[nodiscard]] auto tracked(Executor const& executor) {
-  return boost::asio::prefer(executor, boost::asio::execution::outstanding_work.tracked);
-}
-template <class Executor>
-using tracked_executor = decltype(tracked(std::declval<Executor const&>()));
 
 template <class Handler, class OnGone, class... Args>
 class parked_operation final : public parked<Args...> {
@@ -148,7 +153,7 @@ class parked_operation final : public parked<Args...> {
 
   void enter_lots() {
     auto* const first = context_of(body_->fallback);
-    auto* const second = context_of(body_->own);
+    auto* const second = body_->own_context;
     if (!this->enter(first, second == first ? nullptr : second)) discard();
   }
 
@@ -159,21 +164,31 @@ class parked_operation final : public parked<Args...> {
 
  private:
   // Both contexts have work to do as long as the operation waits: its own has the handler to run,
-  // and the fallback's may have to carry it there.
+  // and the fallback's may have to carry it there. Copies of an erased handler's executor, and the
+  // way through another one, cost as much as all the rest: so there are none where that is the
+  // fallback.
   struct body {
     body(boost::asio::any_io_executor const& f, executor_type const& e, Handler&& h)
         : handler{std::move(h)},
           fallback{f},
-          own{e},
-          fallback_work{tracked(f)},
-          own_work{tracked(e)} {}
+          fallback_work{work_of(f)} {
+      if (is_same_executor(e, f)) return;
+      own.emplace(tracked(e));
+      own_context = context_of(e);
+    }
 
     Handler handler;
     boost::asio::any_io_executor fallback;
-    executor_type own;
-    tracked_executor<boost::asio::any_io_executor> fallback_work;
-    tracked_executor<executor_type> own_work;
+    boost::asio::any_io_executor fallback_work;
+    std::optional<tracked_executor<executor_type>> own;
+    boost::asio::execution_context* own_context = nullptr;
   };
+
+  // A strand's is that of the executor inside, which needs no memory.
+  [[nodiscard]] static boost::asio::any_io_executor work_of(boost::asio::any_io_executor const& e) {
+    auto const* const through = e.target<boost::asio::strand<boost::asio::any_io_executor>>();
+    return tracked(through != nullptr ? through->get_inner_executor() : e);
+  }
 
   struct departure {
     parked_operation* self;
@@ -191,7 +206,17 @@ class parked_operation final : public parked<Args...> {
 
   void complete(Args... args) {
     clearance const at_end{this};
-    post_completion(body_->fallback, std::move(body_->handler), std::move(args)...);
+    auto& b = *body_;
+    if (!b.own) {
+      post_task(b.fallback, [handler = std::move(b.handler), ... args = std::move(args)]() mutable {
+        std::move(handler)(std::move(args)...);
+      });
+    } else if constexpr (never_blocks<executor_type>) {
+      boost::asio::post(*b.own, boost::asio::append(std::move(b.handler), std::move(args)...));
+    } else {
+      post_through(b.fallback, *std::move(b.own), b.own_context, std::move(b.handler),
+                   std::move(args)...);
+    }
   }
 
   void abort() { end_with(boost::asio::error::operation_aborted); }

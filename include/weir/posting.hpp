@@ -90,24 +90,36 @@ class passing_completion final : public parked_base {
   std::optional<body> body_;
 };
 
-template <class Executor, class Handler, class... Args>
-void post_through(Executor const& fallback, Handler handler, Args... args) {
-  namespace asio = boost::asio;
-  auto const own = asio::get_associated_executor(handler, fallback);
-  auto work = asio::prefer(own, asio::execution::outstanding_work.tracked);
-  auto* const to = context_of(own);
+// Not executor_work_guard: it takes a strand of an any_io_executor for an executor of the old kind.
+template <class Executor>
+[[nodiscard]] auto tracked(Executor const& executor) {
+  return boost::asio::prefer(executor, boost::asio::execution::outstanding_work.tracked);
+}
+template <class Executor>
+using tracked_executor = decltype(tracked(std::declval<Executor const&>()));
+
+/// Posts to `fallback`, and dispatches from there to the handler's own executor.
+/// @param own tracked, so that it does not tell its context
+/// @param to  its context; null where it cannot be known
+template <class Executor, class Own, class Handler, class... Args>
+void post_through(Executor const& fallback, Own own, boost::asio::execution_context* to,
+                  Handler handler, Args... args) {
   if (to != nullptr && to != context_of(fallback)) {
-    using passing = passing_completion<decltype(work), Handler, Args...>;
-    passing::begin(fallback, *to, std::move(work), std::move(handler), std::move(args)...);
+    using passing = passing_completion<Own, Handler, Args...>;
+    passing::begin(fallback, *to, std::move(own), std::move(handler), std::move(args)...);
     return;
   }
-  post_task(fallback, [work = std::move(work), handler = std::move(handler),
+  post_task(fallback, [own = std::move(own), handler = std::move(handler),
                        ... args = std::move(args)]() mutable {
-    dispatch_task(work, [handler = std::move(handler), ... args = std::move(args)]() mutable {
+    dispatch_task(own, [handler = std::move(handler), ... args = std::move(args)]() mutable {
       std::move(handler)(std::move(args)...);
     });
   });
 }
+
+template <class Executor>
+inline constexpr bool never_blocks =
+    boost::asio::can_require_v<Executor, boost::asio::execution::blocking_t::never_t>;
 
 }  // namespace detail
 
@@ -129,10 +141,11 @@ template <class Executor, class Handler, class... Args>
 void post_completion(Executor const& fallback, Handler&& handler, Args&&... args) {
   namespace asio = boost::asio;
   auto const own = asio::get_associated_executor(handler, fallback);
-  if constexpr (asio::can_require_v<decltype(own), asio::execution::blocking_t::never_t>) {
+  if constexpr (detail::never_blocks<decltype(own)>) {
     asio::post(own, asio::append(std::forward<Handler>(handler), std::forward<Args>(args)...));
   } else {
-    detail::post_through(fallback, std::forward<Handler>(handler), std::forward<Args>(args)...);
+    detail::post_through(fallback, detail::tracked(own), detail::context_of(own),
+                         std::forward<Handler>(handler), std::forward<Args>(args)...);
   }
 }
 

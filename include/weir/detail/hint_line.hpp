@@ -21,7 +21,7 @@
 namespace weir::detail {
 
 /// A wait for a hint.
-using hint_waiter = std::shared_ptr<parked<error_code, hint>>;
+using hint_waiter = std::shared_ptr<resumable<error_code, hint>>;
 
 /// Ends one. False: it had ended, or there was no memory to post its end; a hint promises nothing.
 inline bool wake(hint_waiter const& w, error_code ec = {}) noexcept {

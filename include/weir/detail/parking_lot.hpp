@@ -248,6 +248,21 @@ template <class Executor>
   }
 }
 
+/// Is an erased handler's executor this one? False, too, where that cannot be known.
+template <class Executor>
+[[nodiscard]] bool is_same_executor(Executor const& own, boost::asio::any_io_executor const& from) {
+  namespace asio = boost::asio;
+  if constexpr (std::is_same_v<Executor, asio::any_completion_executor>) {
+    auto const is = [&]<class Target>(Target const* it) {
+      auto const* const there = from.target<Target>();
+      return it != nullptr && there != nullptr && *it == *there;
+    };
+    return is(own.template target<asio::io_context::executor_type>()) ||
+           is(own.template target<asio::thread_pool::executor_type>());
+  }
+  return false;
+}
+
 }  // namespace weir::detail
 
 #endif

@@ -8,6 +8,7 @@
 #include "weir/time.hpp"
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -20,14 +21,20 @@
 // lowest first, so that small ones are short; texts behind their lengths.
 namespace weir::detail {
 
+/// Bytes of the largest number.
+inline constexpr std::size_t longest_compact = 10;
+
 class compact_writer {
  public:
   explicit compact_writer(std::string& to) noexcept : to_{to} {}
 
   void operator()(std::unsigned_integral auto n) {
     std::uint64_t rest = n;
-    for (; rest > 0x7fU; rest >>= 7U) to_ += static_cast<char>((rest & 0x7fU) | 0x80U);
-    to_ += static_cast<char>(rest);
+    std::array<char, longest_compact> bytes;
+    std::size_t size = 0;
+    for (; rest > 0x7fU; rest >>= 7U) bytes[size++] = static_cast<char>((rest & 0x7fU) | 0x80U);
+    bytes[size++] = static_cast<char>(rest);
+    to_.append(bytes.data(), size);
   }
   /// The sign goes last, so that what is near zero is short.
   void operator()(std::int64_t n) {
@@ -130,15 +137,15 @@ class compact_reader {
   }
   [[nodiscard]] std::uint64_t number() noexcept {
     std::uint64_t n = 0;
-    for (unsigned shift = 0; has(1); shift += 7) {
-      auto const byte = static_cast<unsigned char>(from_.front());
-      from_.remove_prefix(1);
-      std::uint64_t const bits = byte & 0x7fU;
+    auto const most = good_ ? std::min(from_.size(), longest_compact) : 0;
+    for (std::size_t i = 0; i != most; ++i) {
+      auto const byte = static_cast<unsigned char>(from_[i]);
       // There is one way to write a number.
-      if ((shift == 63 && bits > 1) || (byte == 0 && shift != 0)) break;
-      n |= bits << shift;
-      if ((byte & 0x80U) == 0) return n;
-      if (shift == 63) break;
+      if ((i == longest_compact - 1 && byte > 1) || (byte == 0 && i != 0)) break;
+      n |= (byte & std::uint64_t{0x7f}) << (7 * i);
+      if (byte > 0x7fU) continue;
+      from_.remove_prefix(i + 1);
+      return n;
     }
     good_ = false;
     return 0;

@@ -34,7 +34,7 @@
 namespace weir::detail {
 
 template <class C>
-using nats_operation = std::shared_ptr<parked<error_code, typename C::result>>;
+using nats_operation = std::shared_ptr<resumable<error_code, typename C::result>>;
 
 /// A wait for a hint.
 template <class C>

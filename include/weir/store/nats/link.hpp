@@ -77,6 +77,10 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   [[nodiscard]] nats_options const& options() const noexcept { return options_; }
   [[nodiscard]] nats_names const& names() const noexcept { return names_; }
   [[nodiscard]] nats_strand const& strand() const noexcept { return strand_; }
+  /// The same, for what is parked.
+  [[nodiscard]] boost::asio::any_io_executor const& erased_strand() const noexcept {
+    return erased_strand_;
+  }
   [[nodiscard]] bool usable() const noexcept { return usable_; }
   /// Names the store in the log.
   [[nodiscard]] std::string log_name() const { return log_name(address_); }
@@ -252,8 +256,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
       }
       if (socket == self->socket_) self->await_violations();
     };
-    socket_->violations().listen(
-        park<error_code>(boost::asio::any_io_executor{strand_}, std::move(told)));
+    socket_->violations().listen(park<error_code>(erased_strand_, std::move(told)));
   }
   void not_permitted(std::string const& said) {
     heard_ = true;
@@ -555,6 +558,7 @@ class nats_link : public std::enable_shared_from_this<nats_link> {
   std::shared_ptr<outage> const state_;
   boost::asio::any_io_executor const executor_;
   nats_strand const strand_;
+  boost::asio::any_io_executor const erased_strand_{strand_};
   nats_address const address_;
   nats_options options_;
   nats_names const names_;

@@ -27,7 +27,7 @@ template <class Errand, class C>
 class nats_pending : public Errand {
  public:
   using result_type = typename C::result;
-  using operation = std::shared_ptr<parked<error_code, result_type>>;
+  using operation = std::shared_ptr<resumable<error_code, result_type>>;
   using counter = std::shared_ptr<std::atomic<std::size_t>>;
 
   /// @param pending how many there are of them

@@ -867,7 +867,7 @@ class nats_place final : public nats_feed, public std::enable_shared_from_this<n
     auto& line = line_of(schedules);
     auto const on = link_.lock();
     if (!on || line.waiting.empty() || std::exchange(line.armed, true)) return;
-    auto op = park<error_code, hint>(boost::asio::any_io_executor{on->strand()},
+    auto op = park<error_code, hint>(on->erased_strand(),
                                      [weak = weak_from_this(), schedules](error_code ec, hint) {
                                        if (auto const self = weak.lock())
                                          self->armed(schedules, ec);

@@ -17,14 +17,13 @@
 #include "weir/store/nats/wire.hpp"
 #include "weir/time.hpp"
 
-#include <boost/asio/any_io_executor.hpp>
-
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -42,7 +41,13 @@ class nats_answering : public std::enable_shared_from_this<nats_answering> {
 
   template <class Result>
   void add(std::size_t place, error_code ec, Result const& r) {
-    nats_put_answer(found_, place, ec, r);
+    auto const before = found_.size();
+    try {
+      nats_put_answer(found_, place, ec, r);
+    } catch (std::bad_alloc const&) {  // the others' go on their way
+      found_.resize(before);
+      throw;
+    }
     if (std::exchange(flushing_, true)) return;
     // Answers that are found in one turn of the strand go together.
     if (auto const on = link_.lock()) {
@@ -182,6 +187,51 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
     steady_time heard;
   };
 
+  /// A command that is executed for another process. All of it is in the strand, so that its answer
+  /// needs no way there.
+  template <class C>
+  class asked final : public resumable<error_code, typename C::result> {
+   public:
+    using result_type = typename C::result;
+
+    asked(std::weak_ptr<nats_service> by, std::shared_ptr<nats_answering> answering,
+          std::size_t place)
+        : by_{std::move(by)},
+          answering_{std::move(answering)},
+          place_{place} {}
+
+    bool resume(error_code ec, result_type r) override {
+      if (!this->take()) return false;
+      end(ec, r);
+      return true;
+    }
+    void lapse(error_code untouched) override {
+      if (!this->take_unanswered()) return;
+      end(this->left() ? make_error_code(errc::outcome_unknown) : untouched, result_type{});
+    }
+
+   private:
+    void end(error_code ec, result_type const& r) {
+      answering_->add(place_, ec, r);
+      if (auto const by = by_.lock()) by->ended(nats_is_owners_own(ec, command::reads_only<C>));
+    }
+    void abandon() noexcept override {}
+
+    std::weak_ptr<nats_service> const by_;
+    std::shared_ptr<nats_answering> const answering_;
+    std::size_t const place_;
+  };
+
+  /// Others may be able to do what this process cannot. It is told later, since it may end all
+  /// this.
+  void ended(bool unfit) {
+    auto const on = unfit ? link_.lock() : nullptr;
+    if (!on) return;
+    post_task(on->strand(), [weak = weak_from_this()] {
+      if (auto const self = weak.lock()) self->tell_.unfit();
+    });
+  }
+
   void say_moved(std::string_view to) const {
     std::make_shared<nats_answering>(link_, to)->say(nats_piece::moved);
   }
@@ -212,22 +262,14 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
   template <class C>
   void execute(nats_link& on, C const& c, std::optional<time_point> told, std::size_t place,
                std::shared_ptr<nats_answering> const& answering, std::string_view to) {
-    using result_type = typename C::result;
     constexpr bool is_arm = std::is_same_v<C, command::await_jobs>;  // one for each process
     if (!is_arm && *on.pending() >= on.options().max_pending) {
-      return answering->add(place, make_error_code(errc::store_full), result_type{});
+      return answering->add(place, make_error_code(errc::store_full), typename C::result{});
     }
-    auto op = park<error_code, result_type>(
-        boost::asio::any_io_executor{on.strand()},
-        [answering, place, weak = weak_from_this()](error_code ec, result_type const& r) {
-          answering->add(place, ec, r);
-          bool const own = nats_is_owners_own(ec, command::reads_only<C>);
-          auto const self = own ? weak.lock() : nullptr;
-          if (self) self->tell_.unfit();
-        });
+    auto const op = std::make_shared<asked<C>>(weak_from_this(), answering, place);
     note(op);
     if constexpr (is_arm) replace_arm(c.schedules, op, to);
-    home_->execute(part_, nats_errand_of(std::move(op), c, told, on.pending()));
+    home_->execute(part_, nats_errand_of<C>(op, c, told, on.pending()));
   }
   void note(std::weak_ptr<parked_base> op) {
     if (under_way_.size() >= crowded_) {
