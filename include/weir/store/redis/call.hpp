@@ -144,7 +144,11 @@ class redis_numbers {
  public:
   template <std::integral T>
   redis_numbers& add(T number) {
-    text_.append(std::to_string(number)).append(" ");
+    constexpr std::size_t most = 24;
+    std::array<char, most> digits;
+    auto* end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    *end++ = ' ';
+    text_.append(digits.data(), end);
     return *this;
   }
   /// In microseconds.
@@ -318,7 +322,7 @@ class redis_call {
     ++parts_;
     redis_count(wire_, '$', (std::string_view{pieces}.size() + ...));
     (wire_.append(pieces), ...);
-    wire_.append("\r\n");
+    wire_.append("\r\n", 2);
     return *this;
   }
 

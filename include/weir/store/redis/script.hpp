@@ -51,14 +51,16 @@ inline constexpr std::int64_t redis_piece = 250;
 /// A number behind a letter, such as how many bytes or elements follow, and the end of its line.
 inline void redis_count(std::string& to, char kind, std::size_t n) {
   constexpr std::size_t most = 24;
-  std::array<char, most> digits;
-  auto* const end = std::to_chars(digits.data(), digits.data() + digits.size(), n).ptr;
-  (to += kind).append(digits.data(), end).append("\r\n");
+  std::array<char, most> line{kind};
+  auto* end = std::to_chars(line.data() + 1, line.data() + line.size(), n).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  to.append(line.data(), end);
 }
 /// A string of any bytes.
 inline void redis_bulk(std::string& to, std::string_view bytes) {
   redis_count(to, '$', bytes.size());
-  to.append(bytes).append("\r\n");
+  to.append(bytes).append("\r\n", 2);
 }
 
 /// A script and the digest by which the server knows it.
