@@ -218,7 +218,8 @@ class sqlite_job_table : public sqlite_job_reader {
     loan& operator=(loan const&) = delete;
     ~loan() { from_.lent_ -= left_; }
     [[nodiscard]] bool take(std::size_t n) noexcept {
-      if (from_.in_.ledger.jobs + from_.lent_ + n > from_.in_.options.max_jobs) return false;
+      if (n != 0 && from_.in_.ledger.jobs + from_.lent_ + n > from_.in_.options.max_jobs)
+        return false;
       from_.lent_ += n;
       left_ = n;
       return true;
