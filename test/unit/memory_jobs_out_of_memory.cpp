@@ -1,7 +1,7 @@
 // Copyright (c) 2026 The weir authors
 // Distributed under the Boost Software License, Version 1.0. (See LICENSE or https://www.boost.org/LICENSE_1_0.txt)
 
-// Each allocation of a relay fails in turn: the job that ends has then not ended.
+// Each allocation of a step fails in turn: no job is lost, and none is there that was refused.
 
 #include "failing_allocations.hpp"
 #include "jobs_bed.hpp"
@@ -111,6 +111,41 @@ BOOST_AUTO_TEST_CASE(R4_a_link_after_which_many_keys_come_stays) {
         }
       },
       97);
+}
+
+BOOST_AUTO_TEST_CASE(R4_a_batch_is_enqueued_or_is_not) {
+  std::vector<new_job> batch{
+      make_job(1), unique_job(2, unique_strategy::until_executed),
+      unique_job(3, unique_strategy::until_expired, conflict_policy::discard, after)};
+  batch[1].priority = 7;
+  batch[2].headers = before;
+  command::enqueue_jobs const all{.queue = "q", .jobs = batch};
+  for (int n = 0;; ++n) {
+    chain c;
+    bool failed = false;
+    allocations_left = n;
+    try {
+      (void)c.jobs.apply(all, c.now);
+    } catch (std::bad_alloc const&) {
+      failed = true;
+    }
+    allocations_left = -1;
+    BOOST_TEST(c.stats().enqueued == (failed ? 0U : 3U));
+    BOOST_TEST(c.get(all).size() == 3U);
+    BOOST_TEST(c.stats().enqueued == 3U);
+    if (failed) continue;
+    BOOST_TEST(n > 0);
+    return;
+  }
+}
+
+BOOST_AUTO_TEST_CASE(of_two_with_an_id_the_one_is_added_whose_key_is_free) {
+  jobs_bed b;
+  b.enqueue(unique_job(1, unique_strategy::until_executed));
+  std::vector<new_job> batch{unique_job(2, unique_strategy::until_executed), make_job(2)};
+  batch[1].payload = after;
+  b.get(command::enqueue_jobs{.queue = "q", .jobs = batch});
+  BOOST_TEST(b.require(2).payload == after);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -62,9 +62,9 @@ namespace weir::rule {
 ///   and `let_go`: whose the job is; `each_remembered(q, by, sequence, now, f)`: the leases that
 ///   live of that dequeue; `forget_dequeue(q, by)`; `tell_cancelled(name)`: a job that it has a
 ///   lease of is about to be cancelled.
-/// - *room*: `loan{rows}` with `take(n)`, `use(n)` and `provide(q, jobs, now)`: a job may end then,
-///   and adding these cannot fail; `reap_all(now)`; `tidy(now, jobs)`: a little of the work that
-///   time has made, for a step of so many jobs.
+/// - *room*: `loan{rows}` with `take(n)`, `use(n)` and `provide(q, jobs, now)`: adding these cannot
+///   fail then, so that nothing is done by halves; `reap_all(now)`; `tidy(now, jobs)`: a little of
+///   the work that time has made, for a step of so many jobs.
 template <class Rows>
 class job_machine : public job_moves<Rows> {
  protected:
@@ -89,6 +89,7 @@ class job_machine : public job_moves<Rows> {
     return rows_.within(*q, now, [&](queue& to) {
       command::enqueue_jobs::result out;
       out.reserve(c.jobs.size());
+      if (c.jobs.size() != 1) room.provide(to, c.jobs, now);  // one by itself is all or nothing
       for (auto const& j : c.jobs) out.push_back(moves::enqueue(to, j, now, room));
       return out;
     });
