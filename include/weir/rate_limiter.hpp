@@ -49,12 +49,11 @@ namespace weir {
 /// "Not now" is an answer (`decision::allowed`), not an error. A refusal changes nothing, and says
 /// after what time the same call would be granted.
 ///
-/// A *refund* gives a grant back, once, in whole tokens. Those that have refilled meanwhile do not
-/// go back, not even where only a part of one has: a full bucket that gave one token gets none back
-/// before it has refilled. None do if something was taken after the grant; the answer says how many
-/// did. A grant is consumed by being refunded, so refunding it again does nothing. Refunding two
-/// copies of one grant credits it once, unless a later take has brought the bucket back to exactly
-/// the same state in between.
+/// A *refund* gives a grant back, once. Tokens that have refilled meanwhile do not go back; one
+/// that has in part goes back whole. None do if something was taken after the grant; the answer
+/// says how many did. A grant is consumed by being refunded, so refunding it again does nothing.
+/// Refunding two copies of one grant credits it once, unless a later take has brought the bucket
+/// back to exactly the same state in between.
 ///
 /// A handle: copies share their state. Limiters on the same store with the same key policy share
 /// their keys' buckets, as long as their quotas are the same; where they should not, give their

@@ -724,4 +724,21 @@ BOOST_AUTO_TEST_CASE(R8_what_two_queues_get_in_one_step_is_within_the_bound_toge
   BOOST_TEST((one->outcome == relay_outcome::relayed));
 }
 
+BOOST_AUTO_TEST_CASE(F61_what_only_ends_a_job_is_done_above_a_lower_bound) {
+  bed b;
+  std::vector<new_job> const jobs{job_of(1), job_of(2), job_of(3)};
+  BOOST_TEST(b(enqueue("q", jobs)).has_value());
+  auto lower = quick();
+  lower.max_jobs = 1;
+  basic_sqlite_store<system_clock> const other{b.io.get_executor(), b.home.file(), lower};
+  command::relay_job const end{.queue = "q", .id = id(1), .expected = "{}"};
+  auto const done = ask(b.io, other, end);
+  BOOST_TEST_REQUIRE(done.has_value(), done.error().message());
+  BOOST_TEST((done->outcome == relay_outcome::relayed));
+  auto const again = job_of(2);
+  command::relay_job const on{
+      .queue = "q", .id = id(2), .expected = "{}", .next = std::span{&again, 1}};
+  BOOST_TEST(ask(b.io, other, on).has_value(), "nor does what relays itself");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

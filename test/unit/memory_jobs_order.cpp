@@ -274,6 +274,8 @@ BOOST_AUTO_TEST_CASE(R8_a_job_that_comes_again_in_the_batch_that_replaces_it_cou
   BOOST_TEST(b.ask(command::enqueue_jobs{.queue = "q", .jobs = two})->size() == 2U);
   std::vector<new_job> const more{make_job(10)};
   BOOST_TEST(b.error(command::enqueue_jobs{.queue = "q", .jobs = more}) == errc::store_full);
+  command::relay_job const end{.queue = "q", .id = id_of(2), .expected = "payload"};
+  BOOST_TEST(!b.error(end), "what only ends a job needs no room");
 }
 
 BOOST_AUTO_TEST_CASE(R8_ended_records_count_until_they_go) {

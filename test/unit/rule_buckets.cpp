@@ -349,10 +349,19 @@ BOOST_AUTO_TEST_CASE(the_latest_grant_goes_back_as_far_as_it_has_not_refilled) {
   bucket b{quota::per_second(10)};
   auto const d = b.take(0s, 6);
   BOOST_TEST(b.ask(250ms).remaining == 5U);
-  auto const receipt = b.refund(250ms, d);  // 2.5 have refilled: 3 whole ones have not
-  BOOST_TEST(receipt.credited == 3U);
-  BOOST_TEST(receipt.forfeited == 3U);
-  BOOST_TEST(b.ask(250ms).remaining == 8U);  // 9.5 less the one asked for
+  auto const receipt = b.refund(250ms, d);  // 2.5 have refilled: of 4 a part has not
+  BOOST_TEST(receipt.credited == 4U);
+  BOOST_TEST(receipt.forfeited == 2U);
+  BOOST_TEST(b.ask(250ms).remaining == 9U);  // 10 less the one asked for
+}
+
+BOOST_AUTO_TEST_CASE(F23_a_bucket_of_one_token_gets_it_back_in_part_refilled) {
+  bucket b{quota::per_minute(1)};
+  BOOST_TEST(b.refund(1ns, b.take(0s)).credited == 1U);
+  BOOST_TEST(b.ask(1ns).allowed);
+  auto const d = b.take(1ns);
+  BOOST_TEST((b.full_from() == 1min + 1ns));  // saves nothing of what went back
+  BOOST_TEST(b.refund(1min + 1ns, d).credited == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(F23_a_grant_is_refunded_once) {

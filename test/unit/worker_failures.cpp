@@ -29,7 +29,8 @@ class answering_store {
   struct script {
     std::function<weir::error_code(std::string_view command, std::string_view queue)> fails;
     std::string_view loses{};  ///< the answers to this command, which is executed
-    int damaged = 0;           ///< records of the queue "bad" that cannot be read
+    weir::error_code lost = weir::errc::outcome_unknown;  ///< as what
+    int damaged = 0;       ///< records of the queue "bad" that cannot be read
     bool claimed = false;  ///< all jobs of the queue "bad" are another's, and its pointer is early
     std::map<std::string, int> asked;
     int total = 0;
@@ -89,7 +90,7 @@ class answering_store {
     }
     auto store = store_;
     auto done = store.execute(c);
-    if (s.loses == name_of<C>()) return make_error_code(weir::errc::outcome_unknown);
+    if (s.loses == name_of<C>()) return s.lost;
     return done;
   }
 
@@ -250,6 +251,18 @@ BOOST_AUTO_TEST_CASE(F45_a_permit_whose_grant_was_lost_is_given_back_whatever_is
   BOOST_TEST(f.ask(weir::command::inspect_permits{"one_by_one", 10}).in_use == 1U);
   f.pass(2s);
   BOOST_TEST(f.ask(weir::command::inspect_permits{"one_by_one", 10}).in_use == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(F54_what_was_claimed_before_memory_ended_is_asked_for_again) {
+  failing_queue f;
+  auto const id = f.enqueue("note", one, "bad", 1);
+  f.observed.plan().loses = "dequeue";
+  f.observed.plan().lost = make_error_code(boost::system::errc::not_enough_memory);
+  f.start();
+  BOOST_TEST((f.find(id, "bad")->state == weir::job_state::leased));
+  f.observed.plan().loses = {};
+  f.pass(2min);
+  BOOST_TEST((f.find(id, "bad")->state == weir::job_state::completed));
 }
 
 BOOST_AUTO_TEST_CASE(R7_a_pause_between_repeats_holds_up_no_worker_that_has_drained) {

@@ -52,7 +52,8 @@ struct peek_bucket {
 /// Gives a granted take back, if nothing was taken after it (its mark still stands).
 ///
 /// `before_instant`: the waiter gives up before its reserved instant: all of it goes back.
-/// Otherwise whole tokens, at most those that have not refilled meanwhile. The rest is forfeited.
+/// Otherwise at most the tokens that have not refilled meanwhile; one that has in part goes back
+/// whole. The rest is forfeited.
 ///
 /// A grant of which something was credited must not be refunded again: a mark is a time, to which a
 /// later take may have come back, and it would be that take's tokens that are credited. So it may

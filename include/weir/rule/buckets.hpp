@@ -318,8 +318,9 @@ struct refund_outcome {
 /// @param arrivals       what is stored
 /// @param mark           the grant's
 /// @param cost           the grant's, in tokens
-/// @param before_instant the whole grant goes back, as if it had not been. Otherwise only whole
-///        tokens do, and none that would have refilled by now anyway.
+/// @param before_instant the whole grant goes back, as if it had not been. Otherwise only tokens do
+///        that have not refilled by now. One that has in part goes back whole: were it rounded
+///        down, a take from a full bucket that is given back at once would cost a token.
 /// @param now            since the epoch of whoever stores them
 /// @return the arrivals to store, if something was credited
 template <std::size_t N>
@@ -335,7 +336,7 @@ template <std::size_t N>
     if (arrivals[i] != arrival_in(mark, i) || cost > scale.capacity) return out;
     if (before_instant) continue;
     auto const ahead = std::clamp(arrivals[i] - scale.units_at(now), bucket_units{0}, scale.room());
-    back = std::min(back, scale.tokens_in(ahead));
+    back = std::min(back, scale.tokens_in(ahead + scale.price - 1));
   }
   for (std::size_t i = 0; i != scales.size(); ++i) {
     auto const without = arrivals[i] - scales[i].price_of(back);

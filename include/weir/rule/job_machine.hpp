@@ -46,9 +46,10 @@ namespace weir::rule {
 ///   without key or retention, may be erased without being read; `each_after(q, id, most, state,
 ///   f)`: `f(id, row)` by id, with the texts, until it returns false: whether there may be more;
 ///   the row may be left out of a job that is not in the state; `known(q, id, now)`: also one that
-///   cannot be read; `add(q, job, now)`, with its enqueue key, unless it is known; `lift(q, r)` out
-///   of the order of those that wait, `put(q, r)` into it; `extend(q, r, vesting)`: both in one;
-///   `retire` and `unretire`: the same with those that have ended; `erase`: of one in no order.
+///   cannot be read; `add(q, job, now, loan)`, with its enqueue key, unless it is known;
+///   `lift(q, r)` out of the order of those that wait, `put(q, r)` into it; `extend(q, r,
+///   vesting)`: both in one; `retire` and `unretire`: the same with those that have ended; `erase`:
+///   of one in no order.
 /// - *orders of jobs*: `min_vesting(q, now)`; `each_visible(q, wants, now, f)`: `f` may claim or
 ///   end the job, and returns how many more it wants; null: a damaged record was set aside;
 ///   `peek(q, most, now, f)`; `each_dead(q, after, most, f)`: whether there may be more;
@@ -61,8 +62,9 @@ namespace weir::rule {
 ///   and `let_go`: whose the job is; `each_remembered(q, by, sequence, now, f)`: the leases that
 ///   live of that dequeue; `forget_dequeue(q, by)`; `tell_cancelled(name)`: a job that it has a
 ///   lease of is about to be cancelled.
-/// - *room*: `loan{rows}` with `take(n)` and `use(n)`; `reap_all(now)`; `tidy(now, jobs)`: a little
-///   of the work that time has made, for a step of so many jobs.
+/// - *room*: `loan{rows}` with `take(n)`, `use(n)` and `provide(q, jobs, now)`: adding these cannot
+///   fail then, so that nothing is done by halves; `reap_all(now)`; `tidy(now, jobs)`: a little of
+///   the work that time has made, for a step of so many jobs.
 template <class Rows>
 class job_machine : public job_moves<Rows> {
  protected:
@@ -87,6 +89,7 @@ class job_machine : public job_moves<Rows> {
     return rows_.within(*q, now, [&](queue& to) {
       command::enqueue_jobs::result out;
       out.reserve(c.jobs.size());
+      if (c.jobs.size() != 1) room.provide(to, c.jobs, now);  // one by itself is all or nothing
       for (auto const& j : c.jobs) out.push_back(moves::enqueue(to, j, now, room));
       return out;
     });
@@ -265,6 +268,7 @@ class job_machine : public job_moves<Rows> {
     if (!borrow(to, c.jobs, now, room_there) || !borrow(found, c.next, now, room_here)) {
       return errc::store_full;
     }
+    room_here.provide(*found, c.next, now);
     relayed out;
     out.jobs.reserve(c.jobs.size() + c.next.size());
     if (!c.jobs.empty()) {

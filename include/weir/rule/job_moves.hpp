@@ -101,7 +101,7 @@ class job_moves {
         [[fallthrough]];
       case enqueue_decision::replace:
       case enqueue_decision::add:
-        if (!rows_.add(q, j, now)) return out;
+        if (!rows_.add(q, j, now, room)) return out;
         room.use(needs(j));
         ++q.enqueued;
         if (decision == enqueue_decision::replace) end(q, *by.job, job_state::cancelled, now);

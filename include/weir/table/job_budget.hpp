@@ -46,7 +46,7 @@ class job_allowance {
   /// False: there is no room for so many, and nothing was taken.
   [[nodiscard]] bool take(std::size_t n) noexcept {
     auto const wanted = static_cast<std::ptrdiff_t>(n);
-    if (wanted > left_) {
+    if (n != 0 && wanted > left_) {  // what takes nothing may be what ends a job
       auto const need = static_cast<std::size_t>(wanted - left_);
       auto const more = budget_->take(need, need + block_);
       if (more == 0) return false;

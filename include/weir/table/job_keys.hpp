@@ -65,12 +65,20 @@ class basic_enqueue_keys {
     return it == keys_.end() || it->second->expiry <= now ? nullptr : it->second.get();
   }
 
+  /// Makes sure that so many may be held, each as one that is `made`, without an allocation,
+  /// whatever is freed in between, until this is asked for none.
+  void provide(std::size_t n) {
+    auto const all = keys_.size() + n;
+    for (auto places = all; n != 0 && keys_.max_load() < all; places *= 2) keys_.rehash(places);
+    provided_ = n != 0;
+  }
+
   /// Gives the key to a job, whoever had it.
   void hold(job_common& common, std::string_view key, memory_queue& home, job_id owner,
-            time_point expiry) {
+            time_point expiry, std::unique_ptr<enqueue_key> made = {}) {
     auto it = keys_.find(key);
     if (it == keys_.end()) {
-      auto made = std::make_unique<enqueue_key>(key, home);
+      if (!made) made = std::make_unique<enqueue_key>(key, home);
       std::string_view const text = made->text;
       it = keys_.emplace(text, std::move(made)).first;
     }
@@ -87,7 +95,7 @@ class basic_enqueue_keys {
     if (it == keys_.end() || it->second->owner != owner) return;
     let_expire(*it->second, common);
     keys_.erase(it);
-    tighten(keys_);
+    if (!provided_) tighten(keys_);
   }
 
   void erase(job_common& common, enqueue_key& k) noexcept {
@@ -108,6 +116,7 @@ class basic_enqueue_keys {
   }
 
   boost::unordered_flat_map<std::string_view, std::unique_ptr<enqueue_key>, string_hash> keys_;
+  bool provided_ = false;
 };
 
 using enqueue_keys = basic_enqueue_keys<void>;

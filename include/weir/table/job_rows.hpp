@@ -23,8 +23,10 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace weir::detail {
 
@@ -136,19 +138,23 @@ class basic_table_rows {
     return q.records.each_after(id, [&](record& r) { return most-- != 0 && f(r.id, &r); });
   }
 
-  bool add(queue& q, new_job const& j, time_point now) {
+  class loan;
+
+  bool add(queue& q, new_job const& j, time_point now, loan& room) {
     if (auto* const known = q.records.find(j.id)) {
       if (!known->gone(now)) return false;
       unretire(q, *known);
       erase(q, *known);
     }
     prepare(q, j.priority);
-    auto made = make_record(j, now, q);
-    auto& r = *made;
+    auto made = room.take_made(j);
+    if (!made.record) made.record = make_record(j, now, q);
+    auto& r = *made.record;
     if (holds_while_waiting(j.strategy)) {
-      q.keys.hold(common, r.unique_key(), q, r.id, rule::key_expiry(j.strategy, j.unique_ttl, now));
+      q.keys.hold(common, r.unique_key(), q, r.id, rule::key_expiry(j.strategy, j.unique_ttl, now),
+                  std::move(made.key));
     }
-    q.records.add(std::move(made));
+    q.records.add(std::move(made.record));
     put(q, r);
     return true;
   }
@@ -286,6 +292,12 @@ class basic_table_rows {
 
   /// What was taken from the allowance and not used goes back.
   class loan {
+    struct parts {
+      new_job const* of = nullptr;
+      job_record::owner record{};
+      std::unique_ptr<enqueue_key> key{};
+    };
+
    public:
     explicit loan(basic_table_rows& rows) noexcept : from_{rows.common.allowance} {}
     loan(loan const&) = delete;
@@ -303,9 +315,53 @@ class basic_table_rows {
       from_.owe(n - own);
     }
 
+    /// Allocates all that adding the jobs will, if they are added in this order.
+    void provide(queue& q, std::span<new_job const> jobs, time_point now) {
+      if (jobs.empty()) return;
+      auto all = std::make_unique<stock>(q);
+      all->made.reserve(jobs.size());
+      std::size_t keys = 0;
+      for (auto const& j : jobs) {
+        prepare(q, j.priority);
+        all->made.push_back({&j, make_record(j, now, q)});
+        if (!holds_while_waiting(j.strategy)) continue;
+        all->made.back().key = std::make_unique<enqueue_key>(j.unique_key, q);
+        ++keys;
+        job_id id{};
+        row by = nullptr;
+        if (possessor(q, j.unique_key, now, id, by) && by != nullptr &&
+            by->claim_at(now) != rule::claim_decision::lease) {  // it may have to be buried
+          by->notes().reason.reserve(
+              std::max(rule::reason_spent.size(), rule::reason_missed.size()));
+        }
+      }
+      q.keys.provide(keys);
+      stock_ = std::move(all);
+    }
+    /// What was provided for this job; empty: nothing was.
+    [[nodiscard]] parts take_made(new_job const& j) noexcept {
+      while (stock_ && stock_->next != stock_->made.size()) {
+        auto& made = stock_->made[stock_->next++];
+        if (made.of == &j) return std::move(made);
+      }
+      return {};
+    }
+
    private:
+    struct stock {
+      explicit stock(queue& q) noexcept : of{q} {}
+      stock(stock const&) = delete;
+      stock& operator=(stock const&) = delete;
+      ~stock() { of.keys.provide(0); }
+
+      queue& of;
+      std::vector<parts> made{};
+      std::size_t next = 0;
+    };
+
     job_allowance& from_;
     std::size_t left_ = 0;
+    std::unique_ptr<stock> stock_{};
   };
 
   void reap_all(time_point now) noexcept { reap(now, std::numeric_limits<std::size_t>::max()); }

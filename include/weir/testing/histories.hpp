@@ -84,14 +84,6 @@ class time_choices {
   bool reversible_;
 };
 
-/// No two answers are right.
-struct decided {
-  template <class A>
-  constexpr bool operator()(A const&, A const&) const noexcept {
-    return false;
-  }
-};
-
 /// A store and an oracle side by side. `Model` has `result<C::result> execute(C const&,
 /// time_point)` for every command.
 template <class Commands, class Model>
@@ -124,17 +116,14 @@ class duel {
   ///
   /// @param to_rule, to_store the same command, with either side's own fences
   /// @param scope             the key that the fences belong to
-  /// @param undecided         of two answers: where time is not exact, may either be right?
   /// @returns the rule's answer and the store's
-  template <class C, class Undecided = decided>
+  template <class C>
   std::pair<result<typename C::result>, result<typename C::result>> ask(C const& to_rule,
                                                                         C const& to_store,
-                                                                        std::string const& scope,
-                                                                        Undecided undecided = {}) {
+                                                                        std::string const& scope) {
     auto of_rule = model_.execute(to_rule, bench_.now());
     auto of_store = ++asked_ % 2 == 0 ? bench_.ask_now(to_store) : bench_.ask(to_store);
-    inconclusive_ = !bench_.exact() && (system_clock{}.steady_now() - burst_ > bench_.brief() / 2 ||
-                                        undecided(of_rule, of_store));
+    inconclusive_ = !bench_.exact() && system_clock{}.steady_now() - burst_ > bench_.brief() / 2;
     if (!inconclusive_) compare(to_store, of_rule, of_store, scope);
     return {std::move(of_rule), std::move(of_store)};
   }

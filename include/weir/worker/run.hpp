@@ -359,7 +359,10 @@ class worker_run {
       hands.end(0);
       core.tell_failure(dequeue.error, queue);
       auto& failed = core.back_off(queue);
-      if (dequeue.error == errc::outcome_unknown || plan.again) failed.unanswered = plan.asked;
+      // Some may have been claimed also where memory has ended before the answer was whole.
+      bool const may_have = dequeue.error == errc::outcome_unknown ||
+                            dequeue.error == boost::system::errc::not_enough_memory;
+      if (may_have || plan.again) failed.unanswered = plan.asked;
       co_return;
     }
     auto& answer = *dequeue.answer;

@@ -12,7 +12,7 @@
 namespace weir {
 
 /// The version of the schema that this version of weir needs.
-inline constexpr std::uint32_t postgres_schema_version = 8;
+inline constexpr std::uint32_t postgres_schema_version = 9;
 
 /// The SQL that takes a database from one version of weir's schema to another, in one
 /// transaction: for those who run their own migrations. Version 0 is a database without it; going
@@ -26,10 +26,10 @@ inline constexpr std::uint32_t postgres_schema_version = 8;
 /// SELECT, INSERT, UPDATE and DELETE on its tables, USAGE and UPDATE on its sequences, and EXECUTE
 /// on its functions.
 ///
-/// From version 7 it replaces functions only. From versions 5 and 6 it takes the tables of unique
-/// keys for itself, from version 4 the jobs' table. Commands that need them wait; one that waits
-/// longer than a second is `store_unavailable`. Processes of the earlier version then go on over
-/// the connections that they have.
+/// From versions 7 and 8 it replaces functions only. From versions 5 and 6 it takes the tables of
+/// unique keys for itself, from version 4 the jobs' table. Commands that need them wait; one that
+/// waits longer than a second is `store_unavailable`. Processes of the earlier version then go on
+/// over the connections that they have.
 ///
 /// Returns an empty text where `options.schema` is no valid name, where there is no way from
 /// `from`, and where `to` is an earlier version than this one's, but for 0.

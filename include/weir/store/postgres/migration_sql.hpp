@@ -34,13 +34,15 @@ inline constexpr char const* postgres_from_4[] = {
 inline constexpr char const* postgres_from_6[] = {pgsql::from_6, pgsql::jobs, pgsql::claims,
                                                   pgsql::dequeue, pgsql::from_6_fill};
 inline constexpr char const* postgres_from_7[] = {pgsql::jobs, pgsql::dequeue};
-inline constexpr std::array<std::span<char const* const>, 4> postgres_migrations{
-    postgres_from_4, std::span<char const* const>{}, postgres_from_6, postgres_from_7};
+inline constexpr char const* postgres_from_8[] = {pgsql::buckets};
+inline constexpr std::array<std::span<char const* const>, 5> postgres_migrations{
+    postgres_from_4, std::span<char const* const>{}, postgres_from_6, postgres_from_7,
+    postgres_from_8};
 static_assert(postgres_first_schema + postgres_migrations.size() == postgres_schema_version);
 
 /// FNV-1a of what makes the schema. A schema with another text is another version, or a database of
 /// the one is taken for the other: a test compares.
-inline constexpr std::uint64_t postgres_schema_digest = 17433602670969152861U;
+inline constexpr std::uint64_t postgres_schema_digest = 5284290727201659005U;
 
 /// Of a database with an earlier version than this one's.
 [[nodiscard]] inline error_code postgres_outdated(std::int64_t schema) {

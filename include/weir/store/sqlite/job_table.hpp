@@ -37,7 +37,9 @@ class sqlite_job_table : public sqlite_job_reader {
 
   explicit sqlite_job_table(sqlite_scope& in) noexcept : sqlite_job_reader{in}, keys_{in} {}
 
-  bool add(queue& q, new_job const& j, time_point now) {
+  class loan;
+
+  bool add(queue& q, new_job const& j, time_point now, loan const&) {
     if (!rows_.insert(q.number, j, now)) {
       auto const there = intact(q, j.id);
       if (!there || !there->gone(now)) return false;
@@ -216,7 +218,8 @@ class sqlite_job_table : public sqlite_job_reader {
     loan& operator=(loan const&) = delete;
     ~loan() { from_.lent_ -= left_; }
     [[nodiscard]] bool take(std::size_t n) noexcept {
-      if (from_.in_.ledger.jobs + from_.lent_ + n > from_.in_.options.max_jobs) return false;
+      if (n != 0 && from_.in_.ledger.jobs + from_.lent_ + n > from_.in_.options.max_jobs)
+        return false;
       from_.lent_ += n;
       left_ = n;
       return true;
@@ -225,6 +228,7 @@ class sqlite_job_table : public sqlite_job_reader {
       from_.lent_ -= n;
       left_ -= n;
     }
+    static void provide(queue&, std::span<new_job const>, time_point) noexcept {}
 
    private:
     sqlite_job_table& from_;

@@ -78,8 +78,10 @@ class bucket_model {
     auto& b = found->second;
     auto back = c.cost;
     for (std::size_t i = 0; i < b.quotas.size() && !c.before_instant; ++i) {
-      auto const refilling = missing(b, i, now) / price(b.quotas[i], 1);
-      back = static_cast<std::uint64_t>(std::min(wide{back}, refilling));
+      auto const token = price(b.quotas[i], 1);
+      auto const begun = (missing(b, i, now) + token - 1) / token;  // refilled in part or not at
+                                                                    // all
+      back = static_cast<std::uint64_t>(std::min(wide{back}, begun));
     }
     for (std::size_t i = 0; i < b.quotas.size(); ++i) {
       b.full[i] -= price(b.quotas[i], back);
@@ -193,12 +195,13 @@ class bucket_ledger {
     entries_.insert(later, {instant, tokens});
   }
 
-  /// So many tokens of such a grant went back.
+  /// So many tokens of grants of that instant went back.
   void give_back(time_point instant, std::uint64_t tokens) {
     for (auto& e : entries_) {
-      if (e.instant != instant || e.tokens < tokens) continue;
-      e.tokens -= tokens;
-      return;
+      if (e.instant != instant) continue;
+      auto const of_it = std::min(e.tokens, tokens);
+      e.tokens -= of_it;
+      tokens -= of_it;
     }
   }
 

@@ -188,8 +188,9 @@ BEGIN
       RETURN 0;
     END IF;
     IF NOT before_instant_ THEN
-      back := least(back, div(greatest(a[i + 1] - weir.units_at(now_, b.s[3 * i + 2]), 0),
-                              b.s[3 * i + 3]));
+      price := b.s[3 * i + 3];
+      rest := greatest(a[i + 1] - weir.units_at(now_, b.s[3 * i + 2]), 0);
+      back := least(back, div(rest + price - 1, price));  -- also one that has refilled in part
     END IF;
   END LOOP;
   IF back = 0 THEN

@@ -13,7 +13,9 @@ for i, s in ipairs(all) do
   local a = arrivals[i]
   if a[1] ~= mark(i, 1) or a[2] ~= mark(i, 2) or cost > s[4] then return 0 end
   if not early then
-    back = math.min(back, a[1] < now and 0 or (divide(a[1] - now, a[2], s[2], s[3], s[1])))
+    local n, more = 0, false
+    if a[1] >= now then n, more = divide(a[1] - now, a[2], s[2], s[3], s[1]) end
+    back = math.min(back, n + (more and 1 or 0))
   end
 end
 if back == 0 then return 0 end

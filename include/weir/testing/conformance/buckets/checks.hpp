@@ -421,6 +421,8 @@ inline constexpr check<bucket_commands> bucket_checks[] = {
     {"F23", "a refund goes to the bucket that it was taken from", &refunds_find_their_bucket},
     {"F23", "a late refund gives back what has not refilled",
      &refund_gives_back_what_has_not_refilled},
+    {"F23", "a token that has refilled in part goes back",
+     &refund_gives_back_a_token_in_part_refilled},
     {"F23", "a refund far ahead of a fast quota gives back all", &refund_counts_more_than_64_bits},
     {"F23", "a cancelled waiter gets all back", &waiter_gets_all_back},
     {"F24", "retry_after is exact", &retry_after_is_exact},

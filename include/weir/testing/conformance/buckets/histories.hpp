@@ -11,7 +11,6 @@
 #include "weir/testing/histories.hpp"
 #include "weir/testing/model/buckets.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -175,16 +174,8 @@ class bucket_game {
     auto const which = past.grants.end() - 1 - o.grant;
     auto const g = *which;
     bool const early = o.early && duel_.store().now() < g.instant;
-    // What was taken a moment ago and is given back whole, or less what has refilled meanwhile: one
-    // token, if any time has passed by the store's clock.
-    auto const by_a_token = [](auto const& a, auto const& b) {
-      if (!a.has_value() || !b.has_value()) return false;
-      auto const [less, more] = std::minmax(a->credited, b->credited);
-      return more - less == 1 && a->credited + a->forfeited == b->credited + b->forfeited;
-    };
-    auto const answers =
-        duel_.ask(command::refund{key, g.quotas, g.cost, g.of_rule, early},
-                  command::refund{key, g.quotas, g.cost, g.of_store, early}, key, by_a_token);
+    auto const answers = duel_.ask(command::refund{key, g.quotas, g.cost, g.of_rule, early},
+                                   command::refund{key, g.quotas, g.cost, g.of_store, early}, key);
     if (duel_.over() || !answers.second.has_value() || answers.second->credited == 0) return;
     past.ledger.give_back(g.instant, answers.second->credited);
     past.grants.erase(which);  // once: what another take left behind may look the same

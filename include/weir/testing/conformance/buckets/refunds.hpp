@@ -58,6 +58,23 @@ inline void refund_gives_back_what_has_not_refilled(bucket_bench& b) {
   expect_denied(b, "key", q);
 }
 
+/// Not even a moment later is a token lost that nobody used.
+inline void refund_gives_back_a_token_in_part_refilled(bucket_bench& b) {
+  quota const one[] = {slow(1)};
+  auto const grant = expect_taken(b, "key", one);
+  if (b.exact()) b.pass(b.grain());
+  auto const r = refund(b, "key", one, grant);
+  expect(r.credited == 1, "a token that has not refilled goes back; got " + to_text(r));
+  auto const again = expect_taken(b, "key", one);
+  expect(again.reset_after >= std::chrono::hours{10}, "and nothing more; got " + to_text(again));
+  // The minimum of several quotas, each of which has one in part.
+  quota const two[] = {slow(3), quota::per(1, std::chrono::hours{1}).burst(2)};
+  auto const both = expect_taken(b, "both", two, 2);
+  if (b.exact()) b.pass(b.grain());
+  expect(refund(b, "both", two, both).credited == 2, "of both quotas both go back");
+  expect_available(b, "both", two, 2, "each quota is full");
+}
+
 /// The instant of a reservation is hours ahead by the slow quota. By the fast one that is 2⁶⁴
 /// tokens and a few: a store that counts them in 64 bits counts only those.
 inline void refund_counts_more_than_64_bits(bucket_bench& b) {
