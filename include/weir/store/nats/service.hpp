@@ -190,12 +190,12 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
   /// A command that is executed for another process. All of it is in the strand, so that its answer
   /// needs no way there.
   template <class C>
-  class asked final : public resumable<error_code, typename C::result> {
+  class asked_here final : public resumable<error_code, typename C::result> {
    public:
     using result_type = typename C::result;
 
-    asked(std::weak_ptr<nats_service> by, std::shared_ptr<nats_answering> answering,
-          std::size_t place)
+    asked_here(std::weak_ptr<nats_service> by, std::shared_ptr<nats_answering> answering,
+               std::size_t place)
         : by_{std::move(by)},
           answering_{std::move(answering)},
           place_{place} {}
@@ -266,7 +266,7 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
     if (!is_arm && *on.pending() >= on.options().max_pending) {
       return answering->add(place, make_error_code(errc::store_full), typename C::result{});
     }
-    auto const op = std::make_shared<asked<C>>(weak_from_this(), answering, place);
+    auto const op = std::make_shared<asked_here<C>>(weak_from_this(), answering, place);
     note(op);
     if constexpr (is_arm) replace_arm(c.schedules, op, to);
     home_->execute(part_, nats_errand_of<C>(op, c, told, on.pending()));
