@@ -198,7 +198,7 @@ MUTANTS = [
     ("claims_more", "an image is said to hold what it does not", WRITER,
      "record_.position = (**held_).position();",
      after("record_.position += 2;"),
-     {JOB_FAULTS: ["R4_a_process*"], JOB_CLUSTER: ["R4*"]}),
+     {JOB_FAULTS: ["R4_a_process*"]}),
     ("own_parts_removed", "an image removes its own parts as old ones", WRITER,
      "std::to_string(first_)", value("std::to_string(first_ + 1'000'000)"),
      {JOB_FAULTS: ["R4_a_process*"]}),
