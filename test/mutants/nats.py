@@ -9,7 +9,7 @@ from run import after, before, instead, value
 
 FAULTS, ACCESS = "integration.nats_faults", "integration.nats_access"
 STORE, CLUSTER, JOBS = "integration.nats_store", "integration.nats_cluster", "integration.nats_jobs"
-JOB_FAULTS, JOB_CLUSTER = "integration.nats_job_faults", "integration.nats_job_cluster"
+JOB_FAULTS = "integration.nats_job_faults"
 DAMAGE, FRAMES = "integration.nats_damage", "unit.nats_framing"
 SIZES, FAILOVER = "integration.nats_sizes", "integration.nats_failover"
 FULL = "integration.nats_full"
