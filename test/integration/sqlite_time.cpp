@@ -6,6 +6,7 @@
 
 #include "sqlite_bed.hpp"
 #include "weir/clock/manual.hpp"
+#include "weir/store/sqlite/ledger.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -13,6 +14,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -96,7 +98,7 @@ BOOST_AUTO_TEST_CASE(F63_at_a_new_boot_leases_are_over_and_what_time_ends_goes_o
       BOOST_TEST(!p(command::acquire_permit{"permits", "waiter", 1, 10h, 10h})->granted);
       fence = p(command::inspect_lock{"lock"})->fence;
     }
-    auto const passed = std::max<duration>(off, 0h);
+    auto const passed = std::max<duration>(off, detail::sqlite_clock::grain);
     boot two{"two", new_year + off, 5min};
     process p{home.file(), two};
     // A command that only reads is the first that comes.
@@ -163,6 +165,45 @@ BOOST_AUTO_TEST_CASE(what_is_over_is_removed_by_later_steps_of_its_kind) {
     for (auto const* const t : tables) BOOST_TEST(rows(t) == 1, t << ": " << rows(t));
     clock.advance(1h);
   }
+}
+
+// The latest commits may have left the time as it was in the file.
+BOOST_AUTO_TEST_CASE(F63_at_a_new_boot_time_goes_on_from_the_latest_commit_or_later) {
+  directory const home;
+  command::take const take{"bucket", five_an_hour};
+  command::peek_bucket const peek{"bucket", five_an_hour, 1, {}};
+  duration before{};
+  {
+    boot one{"one", new_year};
+    process p{home.file(), one};
+    BOOST_TEST(p(take)->allowed);
+    one.advance(detail::sqlite_clock::grain - duration{1});
+    BOOST_TEST(p(take)->allowed);
+    before = p(peek)->reset_after;
+  }
+  process p{home.file(), boot{"two", new_year - 24h, 5min}};
+  BOOST_TEST((p(peek)->reset_after <= before));
+}
+
+// The bucket's, and not that of the file's time as well.
+BOOST_AUTO_TEST_CASE(a_take_writes_one_page) {
+  directory const home;
+  boot clock{"one", new_year};
+  process p{home.file(), clock};
+  command::take const take{"bucket", five_an_hour};
+  auto const pages = [&] {
+    constexpr std::uintmax_t page = 4096 + 24;
+    return std::filesystem::file_size(home.file() + "-wal") / page;
+  };
+  BOOST_TEST(p(take)->allowed);
+  auto before = pages();
+  clock.advance(1ms);
+  BOOST_TEST(p(take)->allowed);
+  BOOST_TEST(pages() == before + 1);
+  clock.advance(detail::sqlite_clock::grain);
+  before = pages();
+  BOOST_TEST(p(take)->allowed);
+  BOOST_TEST(pages() == before + 2);
 }
 
 BOOST_AUTO_TEST_CASE(F63_a_process_of_the_same_boot_ends_no_lease) {

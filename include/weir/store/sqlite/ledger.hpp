@@ -34,7 +34,7 @@ inline constexpr char write_boot[] = "UPDATE weir_state SET boot_id = ?, boot_of
 /// here, and is written back with the commit.
 struct sqlite_ledger {
   std::uint32_t shards = 1;
-  time_point time{};        ///< the latest at which anything was changed
+  time_point time{};        ///< the latest at which anything was changed, or a little before
   std::uint64_t fence = 0;  ///< the last one: of every key, queue and job
   std::optional<time_point> epoch;
   duration forgotten = duration::min();
@@ -84,7 +84,9 @@ struct sqlite_ledger {
 /// the file with the boot's id: so all processes of the host have one time, a date that is set
 /// changes nothing, and suspend counts. It never runs backwards from the latest time at which
 /// anybody changed the file (F52), and may be ahead of the date or behind it, which nobody sees:
-/// commands carry durations.
+/// commands carry durations. A commit that has nothing else to say of the file writes the time only
+/// when that has gone on by a `grain`, since it costs a page more: so after a boot it goes on from
+/// a grain later.
 ///
 /// If the boot clock is more than a second behind the file, the offset is wrong (it was damaged, or
 /// the host was started anew and has no ids), and time begins again. Without ids the leases of
@@ -92,6 +94,8 @@ struct sqlite_ledger {
 /// running for longer than before.
 class sqlite_clock {
  public:
+  static constexpr duration grain = std::chrono::milliseconds{10};
+
   sqlite_clock(sqlite_host host) : host_{std::move(host)} {}
 
   [[nodiscard]] time_point date() const { return std::min(host_.date(), latest); }
@@ -110,7 +114,8 @@ class sqlite_clock {
 
   /// Begins the file's time in this boot.
   void begin(sqlite_ledger& l) const {
-    l.time = std::max(date(), l.time);
+    auto const used_until = l.boot_offset ? saturating_add(l.time, grain) : l.time;
+    l.time = std::max(date(), used_until);
     l.boot_id = host_.boot_id;
     l.boot_offset = saturating_sub(l.time, time_point{host_.passing().time_since_epoch()});
   }

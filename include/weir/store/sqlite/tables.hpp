@@ -129,8 +129,12 @@ class sqlite_tables {
     bool const changed = scope_.ledger != *stored_ || scope_.db.total_changes() != changes_;
     if (!changed) return;
     gave_ = gives_;
-    if (passed_) scope_.ledger.time = std::max(scope_.ledger.time, *passed_);
-    scope_.ledger.write(scope_.db);
+    auto& ledger = scope_.ledger;
+    auto const time = passed_ ? std::max(ledger.time, *passed_) : ledger.time;
+    if (ledger != *stored_ || time >= saturating_add(stored_->time, sqlite_clock::grain)) {
+      ledger.time = time;
+      ledger.write(scope_.db);
+    }
     for (auto const scan : scope_.events.scans_watched) {
       scope_.events.first_due[scan] = nouns_.table().first_due(scan);
     }
