@@ -675,6 +675,19 @@ BOOST_AUTO_TEST_CASE(a_credentials_file_says_who_asks) {
   BOOST_TEST(is_error(missing(command::inspect_lock{"key"}), errc::store_unavailable));
 }
 
+// About one of 200 signatures of the C client is refused.
+BOOST_AUTO_TEST_CASE(a_signature_that_is_refused_is_made_again) {
+  decentralised const keys;
+  configured s{keys.configuration, [&](std::string const& directory) {
+                 std::ofstream{directory + "/user.creds"} << keys.credentials;
+               }};
+  for (int i = 0; i != 1000; ++i) {
+    bed on{at(*s.it).credentials(s.directory + "/user.creds"), brisk()};
+    auto const got = on(command::inspect_lock{"key"});
+    BOOST_TEST_REQUIRE(got.has_value(), got.error().message() << " after " << i);
+  }
+}
+
 // The server says so once it knows who asks.
 BOOST_AUTO_TEST_CASE(F59_what_a_user_may_send_bounds_messages_as_what_the_server_takes) {
   for (int const payload : {65'536, 4'096}) {

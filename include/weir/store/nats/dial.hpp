@@ -81,13 +81,25 @@ class nats_dial : public std::enable_shared_from_this<nats_dial> {
     });
   }
 
+  /// The C client signs about one challenge in 200 so that no server accepts it.
+  void refused(error_code why) {
+    constexpr int most_signatures = 3;
+    bool const signs = why == errc::permission_denied && !to_.credentials().empty();
+    if (signs && ++signatures_ != most_signatures) {
+      --tried_;
+    } else {
+      signatures_ = 0;
+    }
+    next(why);
+  }
+
   void greet(nats_server_url const& server, std::uint16_t port) {
     greeted_ =
         park<error_code, made>(boost::asio::any_io_executor{strand_},
                                [weak = weak_from_this(), server](error_code ec, made connection) {
                                  auto const self = weak.lock();
                                  if (!self) return;
-                                 if (ec) return self->next(at(server, ec));
+                                 if (ec) return self->refused(at(server, ec));
                                  auto const relay = std::exchange(self->relay_, {});
                                  relay->kept();
                                  connection->behind([relay] { relay->end(); }, relay->calls());
@@ -121,6 +133,7 @@ class nats_dial : public std::enable_shared_from_this<nats_dial> {
   std::shared_ptr<parked<error_code, made>> const arrived_;
   std::size_t const first_;
   std::size_t tried_ = 0;
+  int signatures_ = 0;  // that a server has refused
   std::shared_ptr<nats_relay> relay_;
   std::shared_ptr<parked<error_code, made>> greeted_;
   std::thread thread_;
