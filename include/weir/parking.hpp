@@ -10,13 +10,15 @@
 #include "weir/posting.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/append.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/execution/outstanding_work.hpp>
-#include <boost/asio/prefer.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/recycling_allocator.hpp>
+#include <boost/asio/strand.hpp>
 
 #include <concepts>
 #include <memory>

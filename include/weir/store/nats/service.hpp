@@ -205,9 +205,12 @@ class nats_service final : public nats_feed, public std::enable_shared_from_this
       end(ec, r);
       return true;
     }
-    void lapse(error_code untouched) override {
+    void lapse(error_code untouched) noexcept override {
       if (!this->take_unanswered()) return;
-      end(this->left() ? make_error_code(errc::outcome_unknown) : untouched, result_type{});
+      try {
+        end(this->left() ? make_error_code(errc::outcome_unknown) : untouched, result_type{});
+      } catch (...) {  // no memory to say so: its asker will ask again
+      }
     }
 
    private:
